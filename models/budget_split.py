@@ -17,6 +17,9 @@ from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.witnesses.arrays import number
 
+SMALLEST = 2.0**-1000
+"""No smaller floats are used in a proof: those below 2⁻¹⁰²² have fewer digits, or are rounded to 0."""
+
 
 @dataclass(frozen=True, eq=False)
 class BudgetSplit:
@@ -112,7 +115,8 @@ class BudgetSplit:
         if exact.is_exact(x) and exact.is_exact(weights):
             pairs = zip(weights.tolist(), x.tolist(), strict=True)
             return sum((Fraction(a) / Fraction(b) ** 2 for a, b in pairs), Fraction(0))
-        return float(np.sum(weights.astype(float) / x.astype(float) ** 2))
+        with np.errstate(all="ignore"):
+            return float(np.sum(weights.astype(float) / x.astype(float) ** 2))
 
     def violations(self, x: Any) -> list[str]:
         """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
@@ -147,15 +151,26 @@ class BudgetSplit:
         weights, epsilon = self.data
         roots = float(np.cbrt(weights).sum())
         given = number(witness, "price")
-        price = 2 * (roots / epsilon) ** 3 if given is None else max(float(given), 0.0)
-        parts = 3 * float(np.cbrt(price / 2)) ** 2 * roots, price * epsilon
-        cost = float(objective)
+        shares = x.astype(float)
+        with np.errstate(all="ignore"):
+            price = (
+                float(2 * np.power(roots / np.float64(epsilon), 3))
+                if given is None
+                else max(float(given), 0.0)
+            )
+            slope = 2 * weights / shares**3
+            worst = int(np.argmax(np.abs(slope - price)))
+            light, least, most = weights.min(), shares.min(), shares.max()
+            smallest = min(light, light / most / most, least * least, price or 1.0)
+        root = float(np.cbrt(price / 2))
+        parts = 3 * root * root * roots, price * epsilon
+        cost = exact.as_float(objective)
         gap = cost - (parts[0] - parts[1]) if np.isfinite(parts).all() else float("inf")
-        slope = 2 * weights / x.astype(float) ** 3
-        worst = int(np.argmax(np.abs(slope - price)))
         reason = f"level {worst} would pay {slope[worst]:.6g} for more budget, the price is {price:.6g}"
         # No absolute tolerance; the bound has some 64 roundings beside one for each level.
         error = (64 + x.size) * UNIT * sum(parts)
+        if smallest < SMALLEST:  # floats may have lost digits
+            error = float("inf")
         return judge(objective, gap, False, {"price": price}, reason, Rounding(error, unit=0.0))
 
     @classmethod

@@ -99,8 +99,8 @@ def judge(
     if gap < -(allowed + error):
         return Certificate(False, objective, None, gap, witness, CONTRADICTION)
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
-    optimal = gap + error <= allowed and math.isfinite(cost)
-    bound = cost - gap if gap < math.inf else -math.inf
+    optimal = gap + error <= allowed < math.inf
+    bound = cost - gap if max(gap, error) < math.inf else -math.inf
     if error:
         bound = math.nextafter(bound - error, -math.inf)
         gap = cost - bound

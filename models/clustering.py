@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact, rounding, runs
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.arithmetic.rounding import Rounding
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -203,7 +202,7 @@ class Clustering:
         bound = check(objective, price or 0, witness)
         names = ["potentials"] if self.clusters is None else ["potentials", "price"]
         proof = {name: entry(witness, name) for name in names}
-        rounded = Rounding(0.0, rounding.unit_of(np.ones(1), values) + float(self.noise))
+        rounded = rounding.of_runs(values, float(self.noise))
         gap = objective - bound
         return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
 

@@ -216,7 +216,7 @@ class ConstrainedInference:
                 broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
             if broken:
                 return infeasible(objective, broken)
-        reason = f"costs differ from the price by {float(most):.6g} at node {worst}"
+        reason = f"costs differ from the price by {exact.as_float(most):.6g} at node {worst}"
         if exactly:
             return judge(objective, gap, True, {"prices": price}, reason)
         return judge(objective, gap, False, {"prices": price}, reason, rounded)
@@ -234,7 +234,9 @@ class ConstrainedInference:
 
         `squares` are the sums of the squares of x and of the prices.
         """
-        rounded = self._rounding(objective, gap, x.size, squares)
+        lost = x.size * rounding.LEAST
+        squares = squares[0] + lost, squares[1] + lost
+        rounded = self._rounding(x, objective, gap, squares)
         small, children = SMALL * max(rounded.unit, objective), self.tree.most_children
         error = rounding.of_sums(squares[1], squares[0], children)
         if not error <= small:
@@ -244,24 +246,35 @@ class ConstrainedInference:
     @cached_property
     def _ends(self) -> tuple[float, float] | None:
         """The least and the largest finite variance; None if there is none."""
-        variance = np.asarray(self.variance) if self.level_variance is None else self.level_variance
-        finite = variance[variance != INFINITY]
-        return (float(finite.min()), float(finite.max())) if finite.size else None
+        levels = self.level_variance
+        if levels is None:
+            variance = np.asarray(self.variance)
+            finite = variance[variance != INFINITY]
+            return (float(finite.min()), float(finite.max())) if finite.size else None
+        each = [float(v) for v in levels.tolist() if v != INFINITY]
+        return (min(each), max(each)) if each else None
 
-    def _rounding(self, objective: float, gap: float, count: int, squares: tuple[float, float]) -> Rounding:
+    def _rounding(self, x: Array, objective: float, gap: float, squares: tuple[float, float]) -> Rounding:
         """Rounding of the certificate in floats; see `models.arithmetic.rounding`.
 
         An imbalance ``V (g + s) / 2`` has errors of a few units in the last place of x, n and V·λ.
         """
+        count = x.size
         if self._ends is None:
             return Rounding()
+        if not (objective or x.any() or self.data[0].any()):
+            return Rounding(unit=0.0)
         least, most = self._ends
-        x, price = (math.sqrt(part / count) for part in squares)
-        noisy = x + math.sqrt(objective * most / count)  # as (x − n)² / V adds up to the objective
+        typical, price = (math.sqrt(part / count) for part in squares)
+        # (x − n)² / V adds up to the objective. Squares of at most LEAST, and of LEAST·V, may be missing.
+        noisy = typical + math.sqrt(objective * most / count + rounding.LEAST * (1 + most))
         # The imbalance is weighed by 1/V: √(V λ²) is at most √(most) λ = √(1/least) · √(most · least) λ.
-        wrong = 8 * rounding.UNIT * (x + noisy + 2 * price * math.sqrt(most) * math.sqrt(least))
+        # A node's price counts once for itself, and once for each of its children.
+        price *= math.sqrt(most) * math.sqrt(least) * (1 + math.sqrt(self.tree.most_children))
+        wrong = 8 * (rounding.UNIT * (typical + noisy + price) + rounding.LEAST * most)
         block = max(BLOCK, self.tree.most_children)
-        return rounding.of_balance(gap, objective, count, 1 / least, x + noisy, wrong, block)
+        weights = 1 / most, 1 / least
+        return rounding.of_balance(gap, objective, count, weights, typical + noisy, wrong, block)
 
     def _at_once(self, x: Array) -> Certificate | None:
         """The proof of an optimal answer in floats, on a regular tree with one variance per level.
@@ -276,7 +289,7 @@ class ConstrainedInference:
             return None
         price = np.zeros(tree.size)
         objective = gap = gained = broken = 0.0
-        squares = [0.0, 0.0]
+        counts = prices = 0.0
         for k in range(tree.depth, 0, -1):
             nodes, above = tree.nodes_of(k), tree.nodes_of(k - 1)
             v, b = float(levels[k]), int(tree.branching[k - 1])
@@ -286,9 +299,9 @@ class ConstrainedInference:
             objective += found[0] / v
             gap += found[1] * v / 4
             gained, broken = gained + found[2], broken + found[3]
-            squares = [held + found[4 + i] for i, held in enumerate(squares)]
+            counts, prices = counts + found[4], prices + found[5]
         top = float(x[0])
-        squares[0] += top * top
+        counts += top * top
         if levels[0] != INFINITY:
             away, v = top - float(noisy[0]), float(levels[0])
             objective += away * away / v
@@ -298,7 +311,7 @@ class ConstrainedInference:
         most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
         if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
             return None
-        gap, rounded = self._with_sums(x, price, objective, gap, gained, (squares[0], squares[1]))
+        gap, rounded = self._with_sums(x, price, objective, gap, gained, (counts, prices))
         proof = judge(objective, gap, False, {"prices": price}, "", rounded)
         return proof if proof.optimal else None
 
@@ -332,6 +345,8 @@ def _variances(given: Any, nodes: int) -> Array:
     if values.dtype == object:
         if not all(isinstance(v, int | Fraction | np.integer) or v == INFINITY for v in values.flat):
             raise ValueError("variance: an object array may hold only int, Fraction and infinity")
+        if not all(v in (0, INFINITY) or 0 < abs(exact.as_float(v)) < INFINITY for v in values.flat):
+            raise ValueError("variance: floats must be able to hold it, between 5e-324 and 1.8e308")
     elif np.issubdtype(values.dtype, np.integer) or np.issubdtype(values.dtype, np.floating):
         values = values.astype(np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64)
     else:

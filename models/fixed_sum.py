@@ -179,7 +179,8 @@ class FixedSum:
         found = self._broken(x)
         if found:
             return infeasible(objective, found)
-        exactly = all(map(exact.is_exact, (x, noisy, self._weights)))
+        given = self._given
+        exactly = all(map(exact.is_exact, (x, noisy) if given is None else (x, noisy, given)))
         price = None if self.p == 1 else self._price(witness, exactly)
         gap: Number = 0
         charged = 0.0
@@ -207,10 +208,10 @@ class FixedSum:
         reason = "a unit moved within a segment would cost less"
         if exactly:
             return judge(objective, gap, True, shown, reason)
-        largest, steepest = float(x.max(initial=0)), rounding.reach(price.astype(float))
+        largest, steepest = float(x.max(initial=0)), float(np.abs(price).max(initial=0))
         rounded = self._rounding(largest, steepest, float(objective), float(gap))
         if not self.integer:
-            error = steepest * self._sums_error(largest)
+            error = steepest * _sums_error(totals, x.size, largest)
             proof = judge(objective, gap + charged, False, shown, reason, rounded.plus(error))
             if proof.optimal:
                 return proof
@@ -238,17 +239,10 @@ class FixedSum:
         if weights is not None and weights.size:
             light, heavy = float(weights.min()), float(weights.max())
         # No y is further from x than the objective allows; x is not negative, up to a tolerance.
-        with np.errstate(all="ignore"):
-            far = float(np.sqrt(np.float64(objective / light))) * (1 + 1e-9)
-        reach, count = (1 + 1e-5) * largest + 1e-5 + far, np.size(self.noisy)
+        reach = (1 + 1e-5) * largest + 1e-5 + rounding.farthest(objective, light)
+        count = np.size(self.noisy)
         found = rounding.of_squares(gap, objective, count, (light, heavy), reach, steepest)
         return found.of_whole(count, heavy, reach, steepest) if self.integer else found
-
-    def _sums_error(self, largest: float) -> float:
-        """A bound on the error of an answer's sums, which are added up in blocks."""
-        totals, count = self._segments[1], np.size(self.noisy)
-        size = (2 + 1e-5) * float(totals.astype(float).sum()) + 1e-5 * count * max(1.0, largest)
-        return rounding.of_total(count, size)
 
     def _price(self, witness: Witness | None, exactly: bool) -> Array | None:
         """The witness's prices, one for each segment."""
@@ -308,6 +302,12 @@ class FixedSum:
         if each is None:
             return cls(noisy, int(totals[0]), **options)
         return cls(noisy, totals, offsets=offsets, **options)
+
+
+def _sums_error(totals: Ints, count: int, largest: float) -> float:
+    """A bound on the error of an answer's sums, which are added up in blocks."""
+    size = (2 + 1e-5) * float(np.sum(totals, dtype=float)) + 1e-5 * count * max(1.0, largest)
+    return rounding.of_total(count, size)
 
 
 def _plain(name: str, values: ArrayLike) -> Array:

@@ -90,7 +90,8 @@ class Merging:
             y, w = y.astype(object), w.astype(object)
         else:
             y, w = y.astype(float), w.astype(float)
-        return (w * y).sum(axis=0), w.sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (w * y).sum(axis=0), w.sum(axis=0)
 
     def program(self) -> Program:
         """The program above; whole answers are bounded by the estimates: integer solvers need it."""
@@ -165,9 +166,9 @@ class Merging:
         with np.errstate(over="ignore", invalid="ignore"):
             residual = mass * x - sums
             gap, reason = self._missed(residual, mass, exactly=False)
-        largest, heavy = rounding.reach(x, y), float(mass.max())
-        wrong = 4 * (len(y) + 3) * rounding.UNIT * largest
-        rounded = rounding.of_balance(float(gap), objective, x.size, heavy, largest, wrong)
+        largest, light, heavy = rounding.reach(x, y), float(mass.min()), float(mass.max())
+        wrong = 4 * (len(y) + 3) * (rounding.UNIT * largest + rounding.LEAST / light)
+        rounded = rounding.of_balance(float(gap), objective, y.size, (light, heavy), largest, wrong)
         if self.integer:
             rounded = rounded.of_whole(x.size, heavy, largest, heavy * largest)
         return judge(objective, gap, False, {"residual": residual, "mass": mass}, reason, rounded)

@@ -196,10 +196,11 @@ class NonNegativeInference:
     def _rounding(self, x: Floats, price: Floats, objective: float, gap: float) -> Rounding:
         """Rounding of the certificate in floats; see `models.arithmetic.rounding`."""
         noisy, weights = self.data
-        positive = weights[weights > 0]
-        ends = float(positive.min()), float(positive.max())
+        light, heavy = float(weights.min()), float(weights.max())
+        if not light:
+            light = float(weights[weights > 0].min())
         largest, steepest = rounding.reach(x, noisy), rounding.reach(price)
-        return rounding.of_squares(gap, objective, x.size, ends, largest, steepest)
+        return rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
 
     def _gap(self, x: Array, price: Array) -> Number:
         """Objective minus bound at these prices, made valid in place: 0 at leaves, s ≥ 0 at weight 0."""

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact, rounding, runs
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.arithmetic.rounding import Rounding
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -177,7 +176,7 @@ class Segmentation:
             check = self._exact_bound if self.in_fractions else self._float_bound
             bound = max(check(objective - paid, witness, runs.starts_of(x, values.size)) + paid, bound)
         proof = {} if given is None else {"potentials": given}
-        rounded = Rounding(0.0, rounding.unit_of(np.ones(1), values) + float(price))
+        rounded = rounding.of_runs(values, float(price))
         gap = objective - bound
         return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
@@ -16,6 +17,9 @@ from models.arithmetic.arrays import Floats
 from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
 from models.witnesses.arrays import real_array
+
+SMALLEST = 2.0**-800
+"""Smaller costs are not proved: the squares that they are sums of may be below 2⁻¹⁰²², with fewer digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,8 @@ class StrategySDP:
         if lower is None:
             return float("inf")
         half = scipy.linalg.solve_triangular(lower, self.root.T, lower=True)
-        return float(np.sum(half * half))
+        with np.errstate(over="ignore"):
+            return float(np.sum(half * half))
 
     def violations(self, x: Any) -> list[str]:
         """Diagonal entries above 1 and asymmetry, beyond 1e-6; an X that is not positive definite."""
@@ -159,10 +164,15 @@ class StrategySDP:
         broken = self._broken(x, lower)
         if lower is None or broken:
             return infeasible(objective, broken)
+        if not SMALLEST <= objective < math.inf:
+            reason = "the cost is too small or too large for floats: scale the workload"
+            return Certificate(False, objective, 0.0, objective, {}, reason)
         price = real_array(witness, "prices", (self.bins,))
         if price is None:
             half = scipy.linalg.cho_solve((lower, True), self.root.T)
-            price = np.sum(half * half, axis=1)
+            with np.errstate(all="ignore"):
+                half /= np.abs(half).max()  # only the ratios of prices matter
+                price = np.nan_to_num(np.sum(half * half, axis=1))
         price = np.maximum(price, 0)
         price = price / (price.max() or 1.0)
         norm = self.nuclear_norm(price)

@@ -1,8 +1,9 @@
 """A-priori bounds on the rounding errors of certificates in floats.
 
 All bounds are for IEEE double precision with rounding to nearest, whose results are within `UNIT` of the true
-ones, relatively (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, §2.2 and §4.2). Underflow is
-covered by a constant. Each bound is rounded up by taking constants larger than needed.
+ones, relatively (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, §2.2 and §4.2). A result that
+underflows is within `LEAST` of the true one instead. Weights may then multiply this error, or divide it. Each
+bound is rounded up by taking constants larger than needed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ UNIT = 2.0**-53
 BLOCK = 1 << 12
 """Kernels add up at most this many floats one after another, and then their sums."""
 
-_TINY = 2.0**-900
+LEAST = 2.0**-1074
+"""The smallest positive float."""
 
 
 class Rounding(NamedTuple):
@@ -43,7 +45,7 @@ class Rounding(NamedTuple):
 
     def plus(self, error: float) -> Rounding:
         """With a further error."""
-        return self._replace(error=self.error + error if error == error else math.inf)
+        return Rounding(self.error + error if error == error else math.inf, self.unit, self.resolution)
 
     def of_whole(self, count: int, heaviest: float, largest: float, steepest: float) -> Rounding:
         """For whole answers: no tolerance, and each of `count` minima may be rounded the wrong way.
@@ -63,8 +65,8 @@ def reach(*arrays: Array | None) -> float:
 def square(array: Array) -> float:
     """The sum of squares, rounded up."""
     values = array.astype(float, copy=False)
-    with np.errstate(over="ignore"):
-        return float((values * values).sum()) * (1 + 1e-9)
+    with np.errstate(over="ignore", under="ignore"):
+        return float((values * values).sum()) * (1 + 1e-9) + values.size * LEAST
 
 
 def of_sums(price_square: float, square: float, children: int) -> float:
@@ -72,15 +74,30 @@ def of_sums(price_square: float, square: float, children: int) -> float:
 
     By the Cauchy–Schwarz inequality; from the sums of squares of prices and of all counts.
     """
-    with np.errstate(all="ignore"):
-        size = float(np.sqrt(np.float64(price_square)) * np.sqrt(np.float64(square) * children))
+    size = math.sqrt(price_square) * math.sqrt(square * children)
     error = 2 * (children + 4) * UNIT * size * (1 + 1e-9)
     return math.inf if math.isnan(error) else error
 
 
 def unit_of(weights: Array, *arrays: Array) -> float:
     """The `unit` of ``Σ w (x − y)²`` with such weights and numbers."""
-    return min(1.0, reach(weights) * reach(*arrays) ** 2)
+    largest = reach(*arrays)
+    return min(1.0, reach(weights) * largest * largest)
+
+
+def of_runs(values: Array, more: float) -> Rounding:
+    """For costs of runs of values whose bound already includes rounding, except that of tiny squares.
+
+    `more` is added to the `unit`.
+    """
+    tiny = 0 < reach(values) < 2.0**-400
+    return Rounding(8 * values.size * LEAST if tiny else 0.0, unit_of(np.ones(1), values) + more)
+
+
+def farthest(objective: float, light: float, p: int = 2) -> float:
+    """The largest |x − y| if ``Σ w |x − y|^p`` is `objective`, as computed, and the least weight `light`."""
+    left = (objective + LEAST * (1 + light)) / light
+    return (left if p == 1 else math.sqrt(left)) * (1 + 1e-9)
 
 
 def of_total(count: int, total: float, block: int = BLOCK) -> float:
@@ -89,16 +106,27 @@ def of_total(count: int, total: float, block: int = BLOCK) -> float:
 
 
 def _of_terms(
-    error: float, gap: float, objective: float, count: int, heaviest: float, largest: float, block: int
+    error: float,
+    gap: float,
+    objective: float,
+    count: int,
+    weights: tuple[float, float],
+    largest: float,
+    block: int,
 ) -> Rounding:
-    """Rounding of ``Σ w (x − y)²`` and of a gap whose terms are wrong by `error` together."""
-    with np.errstate(all="ignore"):
-        unit = min(1.0, heaviest * largest * largest)
-        if not (error or objective):
-            return Rounding(0.0, unit)
-        resolution = count * heaviest * float(np.float64(64 * UNIT * largest) ** 2) + 4 * _TINY
-        sums = of_total(count, max(gap, 0.0) + error, block) + of_total(count, objective, block)
-    return Rounding(0.0, unit, resolution).plus(error + sums + _TINY)
+    """Rounding of ``Σ w (x − y)²`` and of a gap whose terms are wrong by `error` together.
+
+    A square that underflows is then multiplied by a weight, or divided by one.
+    """
+    light, heavy = weights
+    entry = math.sqrt(heavy) * largest
+    unit = min(1.0, entry * entry)
+    if not largest:  # all numbers are 0, and so is every cost
+        return Rounding(0.0, unit)
+    resolution = count * (64 * UNIT * entry) * (64 * UNIT * entry)
+    sums = of_total(count, max(gap, 0.0) + error, block) + of_total(count, objective, block)
+    lost = 8 * count * LEAST * (1 + heavy + 1 / light)
+    return Rounding(0.0, unit, resolution).plus(error + sums + lost)
 
 
 def of_squares(
@@ -110,7 +138,7 @@ def of_squares(
     ``(2w (x − y) + c)² / 4w``. Either is at least w (x − z)². So Σ |x − z| is at most √(count · gap / w), by
     the Cauchy–Schwarz inequality. An error of ``8 UNIT · (4 w R + 3 S)`` in the second factor, where R and S
     are the largest number and price, therefore adds at most a·√gap with the a below. A computed z is within
-    ``4 UNIT · (R + S/w)`` of the true one, which adds the square of that to each term's minimum.
+    ``4 UNIT · (R + S/w)`` of the true one, which adds w times the square of that to each term's minimum.
 
     Parameters
     ----------
@@ -126,20 +154,18 @@ def of_squares(
         S, the largest absolute price.
     """
     light, heavy = weights
-    with np.errstate(all="ignore"):
-        a = float(8 * UNIT * (np.float64(4 * heavy) * largest + 3 * steepest) * np.sqrt(count / light))
-        off = float(4 * UNIT * (np.float64(largest) + steepest / light))
-        b = count * heavy * off * off
-        gap = max(gap, 0.0)
-        root = (a + math.sqrt(a * a + 4 * (gap + b))) / 2 if a < 1e150 and b < 1e300 else math.inf
-    return _of_terms(root * root - gap, gap, objective, count, heavy, largest, BLOCK)
+    a = 8 * (UNIT * (4 * heavy * largest + 3 * steepest) + LEAST) * math.sqrt(count / light)
+    off = math.sqrt(count * heavy) * (4 * UNIT * (largest + steepest / light) + LEAST)
+    gap = max(gap, 0.0)
+    root = (a + math.sqrt(a * a + 4 * (gap + off * off))) / 2 if max(a, off) < 1e150 else math.inf
+    return _of_terms(root * root - gap, gap, objective, count, weights, largest, BLOCK)
 
 
 def of_balance(
     gap: float,
     objective: float,
     count: int,
-    heaviest: float,
+    weights: tuple[float, float],
     largest: float,
     wrong: float,
     block: int = BLOCK,
@@ -154,8 +180,8 @@ def of_balance(
         As computed.
     count : int
         The number of terms.
-    heaviest : float
-        The largest weight w.
+    weights : pair of floats
+        The least and the largest weight w.
     largest : float
         The largest absolute value of x and y.
     wrong : float
@@ -163,7 +189,6 @@ def of_balance(
     block : int
         The largest number of terms that are added up one after another.
     """
-    with np.errstate(all="ignore"):
-        off = float(np.sqrt(np.float64(count) * heaviest) * wrong)
+    off = math.sqrt(count * weights[1]) * wrong
     error = off * (off + 2 * math.sqrt(max(gap, 0.0))) if off < 1e150 and gap < math.inf else math.inf
-    return _of_terms(error, gap, objective, count, heaviest, largest, block)
+    return _of_terms(error, gap, objective, count, weights, largest, block)

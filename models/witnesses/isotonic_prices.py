@@ -87,8 +87,7 @@ class Chain:
         ends = max(abs(float(end)) for end in box)
         # x is in order, up to a tolerance, and no y is further from it than the objective allows.
         largest = (1 + 1e-5) * max(abs(float(x[0])), abs(float(x[-1])), ends)
-        with np.errstate(all="ignore"):
-            largest += float(np.float64(objective / light) ** (1 / self.p)) * (1 + 1e-9)
+        largest += rounding.farthest(objective, light, self.p) if objective else rounding.reach(self.y)
         steepest = rounding.reach(prices)
         if self.p == 2:
             found = rounding.of_squares(gap, objective, x.size, (light, heavy), largest, steepest)
@@ -98,7 +97,8 @@ class Chain:
             with np.errstate(all="ignore"):
                 weight = float(x.size) if self.w is None else float(self.w.sum())
                 size = 4 * weight + 2 * float(np.abs(np.diff(prices)).sum())
-            found = Rounding(8 * rounding.UNIT * largest * size, min(1.0, heavy * largest))
+            lost = 8 * x.size * rounding.LEAST if largest else 0.0
+            found = Rounding(8 * rounding.UNIT * largest * size + lost, min(1.0, heavy * largest))
             found = found.plus(rounding.of_total(x.size, objective) + rounding.of_total(x.size, gap))
         return found.plus(8 * rounding.UNIT * steepest * (abs(float(x[-1])) + abs(float(x[0])) + ends))
 

@@ -8,12 +8,16 @@ import pytest
 
 from models import (
     BudgetSplit,
+    Clustering,
+    ConstrainedInference,
     CumulativeQIP,
     Isotonic,
     Merging,
     NonNegativeInference,
     Program,
+    Segmentation,
     SimplexQP,
+    StrategySDP,
     Tree,
     Workload,
     WorkloadLeastSquares,
@@ -204,11 +208,113 @@ def test_a_program_with_rounded_numbers_bounds_nothing():
     assert rows_of("row", (1, 1), ([0], [0], [1]), 0, 0).rounded is False
 
 
-def test_the_bound_on_a_sum_is_above_its_error():
-    """The worst order of a sum of many small numbers and a large one loses a rounding for each."""
-    values = np.concatenate([[2.0**53], np.ones(1000)])
-    lost = Fraction(2**53 + 1000) - Fraction(float(sum(values.tolist())))
-    assert lost <= rounding.of_total(values.size, float(values.sum()))
+FORK = Tree([[0, 0]])
+SHAPES = {
+    "tree of one variance": (
+        lambda y, w: ConstrainedInference(FORK, y, 1 / w[0]),
+        [9, 2, 1],
+        [[7, 4, 3], [9, 5, 4], [8, 8, 0]],
+    ),
+    "tree of variances": (
+        lambda y, w: ConstrainedInference(FORK, y, 1 / w),
+        [9, 2, 1],
+        [[7, 4, 3], [9, 5, 4], [8, 8, 0]],
+    ),
+    "chain": (lambda y, w: Isotonic(y, weights=w), [3, 1, 2], [[2, 2, 2], [1, 2, 2], [0, 1, 7]]),
+    "chain of medians": (lambda y, w: Isotonic(y, 1, w), [3, 1, 2], [[2, 2, 2], [0, 1, 2], [0, 0, 9]]),
+    "means": (
+        lambda y, w: Merging([y, 0 * y], [w, w], integer=False),
+        [4, -2, 6],
+        [[2, -1, 3], [2, -1, 4], [0, 0, 9]],
+    ),
+}
+"""Models from data and weights, the data, and feasible answers; the first is optimal for equal weights."""
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bound_is_lifted_by_what_underflows(kind, seed):
+    """Data and weights times powers of 2, down to the smallest floats: compared with Fractions."""
+    make, y, answers = SHAPES[kind]
+    rng, proved = np.random.default_rng(seed), 0
+    for _ in range(60):
+        a, b = int(rng.integers(-1000, 500)), int(rng.integers(-990, 1000))
+        size, weights = 2.0**a, np.full(3, 2.0**b)
+        model = make(np.array(y) * size, weights)
+        exactly = make(exact.fractions(y) * Fraction(size), exact.fractions(weights))
+        costs = [exactly.objective(exact.fractions(x) * Fraction(size)) for x in answers]
+        assert min(costs) == costs[0]
+        for x, cost in zip(answers, costs, strict=True):
+            proof = model.certificate(np.array(x) * size)
+            if proof.bound not in (None, -math.inf):
+                assert Fraction(proof.bound) <= costs[0], (a, b)
+            assert not proof.optimal or cost == costs[0], (a, b)
+            proved += proof.optimal
+    assert proved > 20  # where costs are neither tiny nor infinite
+
+
+def test_costs_that_underflow_are_not_proved():
+    halves = 0.5 * np.eye(2)
+    assert not StrategySDP(1e-170 * np.eye(2)).certificate(halves).optimal
+    assert not StrategySDP(1e-170 * np.eye(2)).certificate(np.eye(2)).optimal
+    assert StrategySDP(1e-100 * np.eye(2)).certificate(np.eye(2)).optimal
+    assert math.isinf(StrategySDP(1e160 * np.eye(2)).certificate(halves).objective)
+    for size in (1e-100, 1e-200, 1e-300):
+        assert not StrategySDP(np.eye(2)).certificate(size * halves).optimal
+    for weight, epsilon in ((1e-300, 1e100), (1e-300, 2e-160), (1e300, 1e-10), (5e-324, 1.0)):
+        for part in (0.25, 0.5):
+            proof = BudgetSplit([weight] * 2, epsilon).certificate([part * epsilon, (1 - part) * epsilon])
+            assert (proof.optimal, proof.bound) == (False, -math.inf)
+    tiny, cuts = np.array([1e-170, 2e-170, 9e-170, 9.5e-170]), [1, 1, 0, 0]
+    for values, optimal in ((tiny, False), (np.zeros(4), True)):
+        assert Segmentation(values, clusters=2).certificate(cuts).optimal == optimal
+        assert Clustering(values, 0.0, clusters=2).certificate(cuts).optimal == optimal
+
+
+def test_numbers_beyond_floats_do_not_crash_a_certificate():
+    small = Fraction(2, 10**400)
+    assert not BudgetSplit([1, 1], small).certificate([small / 2] * 2).optimal
+    for variance in (Fraction(1, 10**400), Fraction(10**400)):
+        with pytest.raises(ValueError, match="floats must be able to hold it"):
+            ConstrainedInference(FORK, [9.0, 2.0, 1.0], variance)
+    large = Merging([[0.0, 1e200]], [[1, 1]], integer=True)
+    assert not large.certificate([1, 10**200]).optimal
+    noisy = np.array([Fraction(10) ** 200, 0, 0], object)
+    assert not ConstrainedInference(FORK, noisy, Fraction(1, 10**200)).certificate([2, 1, 1]).optimal
+
+
+def test_zeros_are_proved():
+    zeros = np.zeros(3)
+    for model, x in (
+        (ConstrainedInference(FORK, zeros, 2.0), zeros),
+        (ConstrainedInference(FORK, zeros, [1e-300, 1e300, 1.0]), zeros),
+        (NonNegativeInference(FORK, zeros), zeros),
+        (Isotonic(zeros), zeros),
+        (Isotonic(zeros, p=1), zeros),
+        (Merging([zeros, zeros], np.ones((2, 3)), integer=False), zeros),
+        (SimplexQP(zeros, 0, integer=False), zeros),
+    ):
+        assert model.certificate(x).optimal, model
+
+
+@pytest.mark.parametrize("blocks", [1, 16])
+def test_the_bound_on_a_sum_is_above_its_error_and_no_larger_than_needed(blocks):
+    """One, then numbers that each addition loses, as half a unit in the last place is rounded to even."""
+    count, lost = blocks * rounding.BLOCK, 2.0**-53
+    x = np.zeros(count)
+    x[0], x[1 : rounding.BLOCK], x[rounding.BLOCK :: rounding.BLOCK] = 1, lost, lost
+    found = distance._floats.py_func(x, np.zeros(count), None, 1)
+    assert found == 1
+    bound = Fraction(rounding.of_total(count, found))
+    error = sum(map(Fraction, x.tolist())) - Fraction(found)
+    assert 0.99 * bound < error <= bound
+
+
+def test_an_error_beyond_floats_proves_nothing():
+    """Numbers of 2·10¹⁶⁸: the resolution overflows, and with it what would be allowed."""
+    y = [2e168, 2e168 * (1 - 1e-15)]
+    assert math.isfinite(Isotonic(y).objective([2e168, 2e168]))
+    assert not Isotonic(y).certificate([2e168, 2e168]).optimal
 
 
 MANY = 1 << 16
