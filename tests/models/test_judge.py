@@ -297,7 +297,7 @@ def test_zeros_are_proved():
         assert model.certificate(x).optimal, model
 
 
-@pytest.mark.parametrize("blocks", [1, 16])
+@pytest.mark.parametrize("blocks", [1, 64])
 def test_the_bound_on_a_sum_is_above_its_error_and_no_larger_than_needed(blocks):
     """One, then numbers that each addition loses, as half a unit in the last place is rounded to even."""
     count, lost = blocks * rounding.BLOCK, 2.0**-53
