@@ -63,7 +63,7 @@ def parts_of(moved: dict[str, tuple[float, float]]) -> list[dict[str, tuple[floa
     kinds: dict[str, dict[str, tuple[float, float]]] = {}
     for name, pair in moved.items():
         column = name.partition("[")[0]
-        for kind in {"", column.partition(" of step ")[0], column, name}:
+        for kind in {"", column.partition(" of ")[0], column, name}:
             kinds.setdefault(kind, {})[name] = pair
     return list({tuple(part): part for part in kinds.values()}.values())
 

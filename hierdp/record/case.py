@@ -12,6 +12,7 @@ import numpy as np
 from pandas import NA
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.measurements.measurement import Measurement
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 from hierdp.record.step import Step
@@ -81,10 +82,11 @@ class Case:
         return self.run(self.tables[side], noise)
 
     def seen(self, release: Release) -> Seen:
-        """All published numbers by name: of the table, the settings and the steps' models.
+        """All published numbers by name: of the table, the settings, the measurements and the steps' models.
 
-        The steps are in `proofs.zip`. Their models hold the noisy counts before any repair, of which the
-        table shows little: so no repair hides from an audit what was measured.
+        The measurements are in `measurements.parquet`, the steps in `proofs.zip`. Both hold the noisy counts
+        before any repair, of which the table shows little: so no repair hides from an audit what was
+        measured.
         """
         table = release.table
         rows = [" ".join(map(str, row)) for row in zip(*(table[c].tolist() for c in self.by), strict=True)]
@@ -100,8 +102,16 @@ class Case:
                 found[name] = float(value)
             elif isinstance(value, list) and all(isinstance(one, int | float) for one in value):
                 found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
-        found = {name: round(number, DIGITS) for name, number in (*found.items(), *_of_steps(release.steps))}
+        noisy = (*_of_measurements(release.measurements or ()), *_of_steps(release.steps))
+        found = {name: round(number, DIGITS) for name, number in (*found.items(), *noisy)}
         return found if self.also is None else {**found, **self.also(found)}
+
+
+def _of_measurements(measurements: Iterable[Measurement]) -> Iterator[tuple[str, float]]:
+    """The answers, such as ``answer of measurement 2[3]``; measurements are numbered from 1."""
+    for number, made in enumerate(measurements, start=1):
+        names = _names(f"answer of measurement {number}", made.answers.shape)
+        yield from zip(names, map(float, made.answers.tolist()), strict=True)
 
 
 def _of_steps(steps: Iterable[Step]) -> Iterator[tuple[str, float]]:

@@ -24,10 +24,6 @@ ZCDP, DELTA = 4.08, 0.01
 audit would test nothing."""
 
 
-SLOW = ("TDA_inf", "InfTDA_large")
-"""Methods that are run less often: one solver call per level, or the same measurements as InfTDA."""
-
-
 def _flows(changes: Sequence[tuple[int, int, int]] = (), usual: int = 20) -> Flows:
     """Flows from four regions to two, with some cells changed by the given numbers of trips."""
     held = np.full((4, 2), usual)
@@ -52,8 +48,7 @@ def _cases() -> Iterator[Case]:
     ]
     for method, (change, moves, unit) in product(METHODS, changes):
         run = partial(_run, method=method, unit=unit)
-        slow = method in SLOW
-        yield case(method, change, (_flows(), _flows(moves)), run=run, fewer=4 if slow else 1)
+        yield case(method, change, (_flows(), _flows(moves)), run=run)
     alone = _flows([(0, 1, 1)], usual=0), _flows([(1, 0, 1)], usual=0)
     run = partial(_run, method="SH", unit=Unit())
     yield case("SH", "the only trip A-B becomes the only B-A", alone, run=run)
@@ -62,9 +57,9 @@ def _cases() -> Iterator[Case]:
     both = Flows((regions(8),), ("to",), np.array([[0], [1]]), np.array([19, 1]))
     for method in METHODS:
         if method != "SH":  # it takes no zeros, because its threshold hides which counts are present
-            run, slow = partial(_run, method=method, unit=Unit()), method in SLOW
+            run = partial(_run, method=method, unit=Unit())
             change = "a trip to A becomes the first one to B"
-            yield case(method, change, (first, both), by=("level", "to"), run=run, fewer=4 if slow else 1)
+            yield case(method, change, (first, both), by=("level", "to"), run=run)
 
 
 # --- through the readers of tables ---------------------------------------------------------------------
