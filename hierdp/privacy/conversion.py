@@ -23,6 +23,7 @@ PAPERS = "Bun & Steinke 2016"
 """Used by Boninsegna & Silvestri 2025, and by earlier releases."""
 
 
+@lru_cache(maxsize=256)
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest ρ such that ρ-zCDP gives (ε, δ)-DP, by Canonne, Kamath & Steinke 2020, Corollary 13.
 

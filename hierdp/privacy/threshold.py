@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from hierdp.privacy.rounding import below
@@ -39,6 +40,7 @@ class Changes(NamedTuple):
     """Largest sum of the counts that only one of the two tables has: a person's rows in one table."""
 
 
+@lru_cache(maxsize=256)
 def miss_of(changes: Changes, scale: float, least: int) -> float:
     """The δ of a threshold, rounded up: the probability that it reveals a cell with rows of only one person.
 

@@ -171,7 +171,7 @@ def test_the_digits_of_others_do_not_change_it():
     here = getcontext().prec
     getcontext().prec = 3
     try:
-        assert miss_of(Changes(2, 2, 1, 1), 2.0, 37) == miss_of_at(28)
+        assert miss_of.__wrapped__(Changes(2, 2, 1, 1), 2.0, 37) == miss_of_at(28)
     finally:
         getcontext().prec = here
 
@@ -179,4 +179,4 @@ def test_the_digits_of_others_do_not_change_it():
 def miss_of_at(digits):
     with localcontext() as context:
         context.prec = digits
-        return miss_of(Changes(2, 2, 1, 1), 2.0, 37)
+        return miss_of.__wrapped__(Changes(2, 2, 1, 1), 2.0, 37)
