@@ -47,7 +47,12 @@ class Undisturbed(SimulatedNoise):
     ) -> tuple[Ints, Spend]:
         """The largest scores; the first if several are equal."""
         _, spend = super().choose(scores, query, sensitivity, epsilon)
-        return np.array([np.argmax(part) for part in scores], dtype=np.int64), spend
+        return largest(scores), spend
+
+
+def largest(scores: Sequence[Ints]) -> Ints:
+    """The position of the largest score of each array; the first if several are equal."""
+    return np.array([np.argmax(part) for part in scores], dtype=np.int64)
 
 
 def moves(truths: tuple[Seen, Seen]) -> dict[str, tuple[float, float]]:

@@ -12,10 +12,12 @@ from test_measurement_mutants import MUTANTS, mutant, true_answers
 
 from benchmarks.audit import Spared, measured_differently
 from hierdp.audit import CASES, SAMPLERS, audit
+from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.group_size import mechanism as group_size
 from hierdp.mechanisms.tabulation import audit as tabulation_cases
 from hierdp.privacy import noise
 from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.case import LARGE
 from tests.marks import quick
 
 EVERY = (*CASES, *SAMPLERS)
@@ -25,12 +27,12 @@ CONFIDENCE = 1 - 0.001 / len(EVERY)
 SEVERAL = "a person joins A; three queries of two attributes"
 
 PLANTED = {
-    "true answers to some queries of the last level": ("tabulation", "GLS", SEVERAL, 250),
+    "true answers to some queries of the last level": ("tabulation", "GLS", SEVERAL, 125),
     "the wavelet's total with half its noise": ("range-query", "Wavelet", "of two", 800),
     "a last block of one count without noise": ("noise", "opendp", "last block", 1000),
     "the same in noise from tables": ("noise", "tables", "last block", 1000),
     "a key reused in odd blocks": ("noise", "tables", "second block", 1000),
-    "--unbounded with the true total enforced": ("tabulation", "TopDown", SEVERAL, 500),
+    "--unbounded with the true total enforced": ("tabulation", "TopDown", SEVERAL, 250),
     "--unbounded with the true total, of flows": ("top-down", "InfTDA", "is added", 200),
     "true counts of flows where they are 0": ("top-down", "InfTDA", "first one to B", 1000),
     "a level of group sizes without noise": ("group-size", "M_c^dp", "only group", 300),
@@ -81,22 +83,48 @@ def test_every_planted_bug_is_audited():
     assert set(MUTANTS) - set(PLANTED) == {"a box without noise"}
 
 
-SPARED = [
-    ("clustering", "Laplace", "first bin", 280),
-    ("range-query", "H_b^c", "first bin", 280),
-    ("group-size", "M_c^dp", "only group", 280),
-    ("count-of-counts", "Hg", "only group", 280),
-    ("top-down", "VanillaGauss", "is added", 200),
-    ("top-down", "TDA_L2", "A-A becomes", 200),
-    ("tabulation", "GLS", "group a becomes", 300),
-]
+EACH = {case.name: case for case in reversed(CASES)}
+"""The first case of each method."""
 
 
-@pytest.mark.parametrize(("mechanism", "method", "change", "runs"), quick(SPARED))
-def test_true_answers_to_the_last_query_are_found(mechanism, method, change, runs):
-    """Noise is drawn and charged, but not added, to a query that the neighbour changes."""
-    case = named(mechanism, method, change)
-    assert finding(case, runs, partial(Spared, query=measured_differently(case)[-1])).over
+@pytest.mark.parametrize("name", quick(EACH, slow=lambda name: name != "clustering Laplace"))
+def test_true_answers_to_the_last_query_of_every_method_are_found(name):
+    """Noise is drawn and charged, but not added, to the last query that the neighbour changes."""
+    case = EACH[name]
+    runs = 700 if case.release(0, SimulatedNoise(0)).ledger.epsilon == LARGE else 300
+    assert finding(case, runs * case.fewer, partial(Spared, query=measured_differently(case)[-1])).over
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "query"),
+    [
+        ("PHP", "where to cut each cluster, round 1"),
+        ("PHP", "how many cuts to keep"),
+        ("SF", "1 boundaries of runs, one after the other"),
+    ],
+)
+def test_private_choices_of_the_best_are_found(method, query):
+    """On tables that have different best choices: on others, a choice without noise reveals nothing."""
+    case = named("clustering", method, "the clusters change")
+    assert finding(case, 600, partial(Spared, query=query)).over
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_true_answers_are_found_whether_or_not_they_are_recorded(recorded, monkeypatch):
+    """A release can use true answers while its measurements are noisy, or the other way round."""
+    measure = Measuring.__call__
+
+    def broken(self, query):
+        made = measure(self, query)
+        true = replace(made, answers=query.of(self._truth))
+        if recorded:
+            self._made._held[-1] = true
+            return made
+        return true
+
+    monkeypatch.setattr(Measuring, "__call__", broken)
+    assert finding(EACH["clustering Laplace"], 300).over
 
 
 def test_the_cases_of_samplers_draw_blocks_of_the_real_size():

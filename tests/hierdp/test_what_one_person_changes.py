@@ -199,7 +199,9 @@ def test_a_row_changes_what_the_sensitivities_of_its_bound_say(case, rows):
         assert share == pytest.approx(1 / rows if query.startswith(NEVER_MORE) else 1, rel=1e-12), query
 
 
-@pytest.mark.parametrize("case", ["private groups, entities", "top-down, count", "tabulation, count", "clustering"])
+@pytest.mark.parametrize(
+    "case", ["private groups, entities", "top-down, count", "tabulation, count", "clustering"]
+)
 def test_a_row_with_a_large_number_changes_no_more_than_its_bound(case):
     """By every reader."""
     before = run(case, OTHERS, 3, by_row=True)

@@ -36,6 +36,11 @@ def _cases() -> Iterator[Case]:
         ("GS", empty, [0, 0], [1, 0], LARGE, {"width": 1}),
         ("Laplace", first, [6, 6, 1, 0], [7, 6, 1, 0], EPSILON, {}),
         ("Laplace", empty, [6, 6, 1, 0], [6, 6, 1, 1], EPSILON, {}),
+        ("PHP", f"{first}; without noise, the clusters change", [2, 1], [3, 1], EPSILON, {}),
+        (
+            *("SF", "a person joins the second bin; without noise, the clusters change"),
+            *([2, 1, 0], [2, 2, 0], EPSILON, {"clusters": 2, "largest": 30}),
+        ),
     ]
     for method, change, before, after, epsilon, options in told:
         tables = Histogram.of(before), Histogram.of(after)
