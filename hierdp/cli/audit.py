@@ -46,7 +46,7 @@ def audit(
     """Test mechanisms for more privacy loss than they claim, by running them many times.
 
     MECHANISMS are names of mechanisms or methods as listed by `hierdp mechanisms` (group-size, InfTDA, …).
-    The default is all, which takes some minutes. Each mechanism runs many times on a made-up table and
+    The default is all, which takes half an hour. Each mechanism runs many times on a made-up table and
     equally often on a neighbouring table. Half of the runs choose an event, such as "count[A 2] ≥ 21", that
     distinguishes the two tables. The other half bound how much likelier the event is on one of them. This
     gives a lower bound on the mechanism's ε (and on ρ under zCDP). Exit status 1 if a bound exceeds the

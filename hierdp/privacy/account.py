@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -374,14 +375,22 @@ class Entry:
 
 
 def accounts_beside(source: Any) -> Iterator[Path]:
-    """The accounts in the folder of a file that are for it, or for a data set that is not a file there."""
-    if not isinstance(source, str | Path) or not Path(source).is_file():
+    """The accounts in the folder of a file that are for it, or for a data set that is not a file there.
+
+    Of a symbolic link, also those in the folder of the file that it leads to.
+    """
+    if not isinstance(source, str | PathLike) or not Path(source).is_file():
         return
-    path = Path(source)
-    for other in sorted(path.absolute().parent.iterdir()):
-        name = _account_of(other)
-        if name is not None and (name in (path.name, path.stem) or not (other.parent / name).exists()):
-            yield other
+    given, found = Path(source).absolute(), set[Path]()
+    for path in (given, given.resolve()):
+        for other in sorted(path.parent.iterdir()):
+            name = _account_of(other)
+            theirs = name is not None and (
+                name in (path.name, path.stem) or not (other.parent / name).exists()
+            )
+            if theirs and other.resolve() not in found:
+                found.add(other.resolve())
+                yield other
 
 
 def _account_of(path: Path) -> str | None:

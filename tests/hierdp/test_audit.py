@@ -446,6 +446,15 @@ def test_every_mechanism_is_audited():
 
 
 @pytest.mark.slow
+def test_at_the_defaults_every_case_could_show_a_loss():
+    every = (*CASES, *SAMPLERS)
+    for case in every:
+        runs, ledger = int(1000 / case.fewer), case.release(0, Undisturbed()).ledger
+        claim = Claim(ledger.epsilon, ledger.delta, ledger.rho if ledger.zcdp else None)
+        assert detectable(claim, runs - runs // 2, 0.001 / len(every)) < math.inf, case
+
+
+@pytest.mark.slow
 def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
     found = list(audit(CASES, 10, 0.999))
     assert not [line.case.name for line in found if line.over]

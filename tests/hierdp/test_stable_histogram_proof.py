@@ -30,7 +30,7 @@ UNITS = [
 ]
 
 BUDGETS = [(3.0, 0.05), (1.0, 1e-6)]
-"""At the first, a count of 4 is mostly above the threshold; at the second, hardly ever."""
+"""At the first, the threshold is 2 to 6, so that a few trips may be shown; at the second, it is 15 to 57."""
 
 
 def people(unit):
@@ -94,7 +94,7 @@ def law(count, other, scale, least):
 
 @cache
 def smallest_delta(changed, scale, least, epsilon):
-    """The maximum of P(S) − e^ε P′(S) over all sets of outputs; `changed`: the counts of cells that differ."""
+    """The maximum of P(S) − e^ε P′(S) over all sets of outputs, from the counts of the cells that differ."""
     with localcontext() as context:
         context.prec = DIGITS
         found, times = Decimal(0), epsilon.exp()

@@ -292,6 +292,16 @@ def test_an_account_of_another_table_is_not_in_the_way(table):
         release(table, "range-query", epsilon=1.0, **BINS)
 
 
+def test_a_link_to_a_table_does_not_hide_its_account(table):
+    account = open_account(table.parent / "v.account", "visits.csv", 1.0)
+    (table.parent / "there").mkdir()
+    for link in (table.parent / "other.csv", table.parent / "there" / "visits.csv"):
+        link.symlink_to(table)
+        assert [path.resolve() for path in accounts_beside(link)] == [account.path.resolve()]
+        with pytest.raises(InputError, match="these data have an account"):
+            release(link, "range-query", epsilon=1.0, **BINS)
+
+
 def test_losses_keep_their_unit():
     whom = whom_of("id", 3, counts="n")
     loss = Loss.of(whom, 0.5)
