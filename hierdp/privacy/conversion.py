@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -135,5 +136,5 @@ def epsilon_of(rho: float, delta: float) -> float:
     return high
 
 
-CONVERSIONS = {TIGHTER: rho_of, PAPERS: papers_rho_of}
+CONVERSIONS: dict[str, Callable[[float, float], float]] = {TIGHTER: rho_of, PAPERS: papers_rho_of}
 """By their names in a manifest."""
