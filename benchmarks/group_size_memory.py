@@ -77,15 +77,21 @@ def main() -> None:
 
     from hierdp.check import check
     from hierdp.counts import size_table
+    from hierdp.measurements import file
+    from hierdp.measurements.measuring import Measuring
+    from hierdp.measurements.recording import Recording
     from hierdp.mechanisms.group_size import mechanism, repairs
+    from hierdp.mechanisms.solver_options import SolverOptions
     from hierdp.privacy.budget import Ledger
     from hierdp.privacy.tabulated import TabulatedNoise
     from hierdp.record.files import ALONE
     from hierdp.record.release import Release
+    from hierdp.record.spool import ALL, Steps
     from hierdp.tables import group_sizes
 
     large = counts + 1 if given.whole else counts // 5
     size_table.LARGE, size_table.PART, repairs.CELLS_A_BLOCK = large, large // 4, large
+    Steps.MOST, Recording.MOST, file.ROWS = large // 2, large // 20, large // 20
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "homes.parquet", Path(folder) / "released"
         write_homes(given.regions, source)
@@ -100,29 +106,32 @@ def main() -> None:
         stages.end("libraries")
         data = group_sizes(source, **where)
         stages.end("read and count")
-        noisy, spends = mechanism.measure_all(data, 1.0, noise, method)
+        door, steps = Measuring(data.counts, noise), Steps(method.solving(SolverOptions()), ALL)
         places, groups = data.hierarchy, data.groups
         del data
+        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, door, method)
         stages.end("draw noise")
-        repaired = repairs.post_process(noisy, places, groups, method, overwrite=True)
+        counts = repairs.post_process(noisy, places, groups, method, steps, overwrite=True)
         del noisy
         stages.end("post-process and prove")
         made = Release(
             given.method,
-            mechanism.table_of(places, repaired.counts),
-            Ledger(1.0, 0.0, mechanism.ENTITY, spends),
-            repaired.steps,
-            mechanism.settings_of(places, repaired.counts, groups, method, None),
+            mechanism.table_of(places, counts),
+            Ledger(1.0, 0.0, mechanism.ENTITY, door.measurements.spends),
+            steps.kept,
+            mechanism.settings_of(places, counts, groups, method, None),
             regions={ALONE: places},
+            measurements=door.measurements,
         )
         stages.end("make the table")
         made.write(out)
         stages.end("write")
-        del made, repaired, places
+        del made, counts, steps, door, places
         failures = [line for line in check(out, limit=10**12) if line.verdict == "FAILS"]
         stages.end("check")
         sizes = {path.name: path.stat().st_size for path in out.rglob("*") if path.is_file()}
-        print(f"{sum(sizes.values()) / 1e6:,.0f} MB written; {sizes['proofs.zip'] / 1e6:,.0f} MB of proofs")
+        parts = (f"{sizes[name] / 1e6:,.0f} MB in {name}" for name in ("proofs.zip", "measurements.parquet"))
+        print(f"{sum(sizes.values()) / 1e6:,.0f} MB written; {', '.join(parts)}")
         assert not failures, failures
 
 

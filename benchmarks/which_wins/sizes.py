@@ -24,6 +24,7 @@ from hierdp.demo import read
 from hierdp.mechanisms import count_of_counts, group_size
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.reproduce.runs import noise_for
 from hierdp.tables import GroupSizes
@@ -107,10 +108,10 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[Row]:
                 released = made.dense(case.max_size)
             else:
                 method = METHODS[way]
-                noisy = group_size.measure(dense, case.epsilon, noise, method)
+                noisy, _ = group_size.measure(dense, case.epsilon, noise, method)
                 released = group_size.post_process(
-                    group_size.noisy_of(noisy), places, dense.groups, method
-                ).counts
+                    noisy, places, dense.groups, method, method.solving(SolverOptions())
+                )
                 made = Runs.from_dense(released)
             found = {EMD: earth_movers_runs(true, made), L1: np.abs(by_size - released).sum(axis=1)}
             for level, name in enumerate(places.levels):

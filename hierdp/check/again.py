@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from hierdp.check.before import upgraded
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
@@ -13,7 +14,7 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.replay import Replay
-from hierdp.record.written import Written
+from hierdp.record.written import LIMIT, Written
 
 QUERIES = "budget: queries"
 
@@ -26,11 +27,16 @@ class Again:
     checking : Checking
         With `again`.
     release : Written
+    proofs : Path
+        Its file of proofs, if it has one, in which older releases have their noisy counts.
+    limit : int
+        Limit on the memory for reading that file, in bytes.
     """
 
-    def __init__(self, checking: Checking, release: Written) -> None:
+    def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
         assert checking.again is not None
         self._again, self._recorded, self._wrong = checking.again, Recorded(()), ""
+        self._proofs, self._limit = proofs, limit
         self._release, self._listed = release, len(release.manifest["budget"]["spends"])
 
     def __call__(self, saved: Replay) -> str:
@@ -41,7 +47,7 @@ class Again:
         Differs
             If the table or the settings do not follow from the measurements and the saved steps.
         """
-        release = upgraded(self._release)
+        release = upgraded(self._release, self._proofs, self._limit)
         try:
             self._recorded = Recorded(_measurements_of(release))
             table, settings = self._again(

@@ -1,4 +1,4 @@
-"""Releases of 0.2.0 and before have no measurements: these are read from their tables and settings.
+"""Releases of 0.2.0 and before have no measurements: these are read from their tables, settings and proofs.
 
 They are then checked as those of a newer release. This file does not change any more, and goes with the first
 version that no longer checks releases of format 0.2.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.counts.size_table import fits, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.privacy.budget import spends_of, split
+from hierdp.record.proofs import read
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Ints
 
@@ -29,8 +32,16 @@ EXACT = 2**51
 Manifest = Mapping[str, Any]
 
 
-def upgraded(release: Written) -> Written:
+def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     """The release with its measurements and the settings of newer ones; unchanged if it has measurements.
+
+    Parameters
+    ----------
+    release : Written
+    proofs : Path
+        Its file of proofs, if it has one.
+    limit : int
+        Limit on the memory for reading that file, in bytes.
 
     Raises
     ------
@@ -46,6 +57,8 @@ def upgraded(release: Written) -> Written:
     elif manifest["mechanism"] in RANGES:
         settings, answers = _ranges(table, manifest)
         table = table.drop(columns="noisy", errors="ignore")
+    elif manifest["mechanism"] in GROUP_SIZES:
+        settings, answers = manifest["settings"], _group_sizes(release, proofs, limit)
     else:
         return release
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
@@ -152,6 +165,36 @@ def _of_grid(shares: dict[int, float], bins: int, branching: int) -> list[float]
 RANGES: frozenset[str] = frozenset(
     ("H_b^c", "H_2^c", "H_tree^c", "Quadtree", "H_b", "H_2", "H_tree", "Flat", "Wavelet", "matrix")
 )
+
+
+def _group_sizes(release: Written, proofs: Path, limit: int) -> list[Ints]:
+    """The answers for each level, from the noisy counts that the saved steps start from.
+
+    Without steps nothing follows from the answers, so zeros stand for them.
+    """
+    (places,) = release.regions.values()
+    sizes = release.manifest["settings"]["max_size"] + 1
+    if len(release.table) != places.size * sizes:  # before arrays of that shape are made
+        raise Differs(f"the table has {len(release.table)} rows, not {places.size} × {sizes}")
+    noisy: Ints = np.zeros((places.size, sizes), dtype=narrow(release.manifest["settings"]["groups"]))
+    row = column = 0
+    for step in read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else ():
+        part = np.asarray(getattr(step.model, "noisy", ()))
+        if not fits(part, noisy.dtype):
+            noisy = noisy.astype(np.int64)
+        if part.ndim == 1:  # fits of regions
+            part = part.reshape(-1, sizes)
+            noisy[row : row + len(part)] = part
+            row += len(part)
+        elif row:  # after the fits
+            break
+        else:  # a block of sizes, or all
+            noisy[:, column : column + part.shape[1]] = part
+            column += part.shape[1]
+    return [noisy[places.tree.nodes_of(level)].ravel() for level in range(len(places.levels))]
+
+
+GROUP_SIZES: frozenset[str] = frozenset(("M_H", "M_H^r", "M_H^dp", "M_dp^OP", "M_c", "M_c^r", "M_c^dp"))
 
 CLUSTERINGS: frozenset[str] = frozenset(
     ("AHP", "AHP-greedy", "AHP-empirical", "AHP-by-place", "NF", "SF", "PHP", "GS", "Laplace")

@@ -51,7 +51,7 @@ def check_proofs(
     again, optimal, one_by_one = None, False, False
     if checking is not None:
         if checking.again is not None:
-            replay = again = Again(checking, release)
+            replay = again = Again(checking, release, folder / PROOFS, limit)
         else:
             replay = _replay_of(checking, release)
         if checking.one_by_one is not None:

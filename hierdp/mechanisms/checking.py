@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.size_table import Table
 from hierdp.measurements.measuring import Measure
 from hierdp.privacy.expected import Expected
 from hierdp.record.properties import Regions
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
-Again = Callable[[Measure, Solving, "DataFrame", Manifest, Regions], tuple["DataFrame", Settings]]
+Again = Callable[[Measure, Solving, Any, Manifest, Regions], tuple[Table, Settings]]
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import overload
+from typing import Any, overload
 
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
 from hierdp.record.replay import SavedAnswer
-from hierdp.record.step import Proved, Step
+from hierdp.record.step import Problem, Proved, Solving, Step, solve_each
 from models import Model
 
 NO_LIMIT = 1 << 62
@@ -86,10 +86,19 @@ class Spool(Sequence[Step]):
         return Step(saved.step, saved.model, found, saved.problems)
 
 
-class Steps:
-    """Collects solved steps: in memory, or all of them in a `Spool` when they have many variables.
+ALL = 1 << 62
+"""For `Steps`: those of any size are kept."""
 
-    Of a single step with more than `MOST` variables, only the result is kept.
+
+class Steps:
+    """Solves steps and collects them: in memory, or all of them in a `Spool` when they have many variables.
+
+    Parameters
+    ----------
+    solving : callable
+        Solves the problems.
+    largest : int
+        Of a single step with more variables, only the result is kept.
 
     Attributes
     ----------
@@ -101,21 +110,29 @@ class Steps:
     MOST = 10_000_000
     """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
 
-    def __init__(self) -> None:
+    def __init__(self, solving: Solving = Step.solve, largest: int = MOST) -> None:
         self.kept: list[Step] | Spool = []
         self.proved: list[Proved] = []
-        self._room = self.MOST
+        self._solving, self._largest, self._room = solving, largest, self.MOST
 
-    def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
-        """Solve with `Step.solve`, and keep the step."""
-        step = Step.solve(name, model, problems)
+    def __call__(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
+        """Solve a step, and keep it."""
+        step = self._solving(name, model, problems)
         self.add(step)
         return step
+
+    def each(
+        self, make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], what: str
+    ) -> Iterator[Step]:
+        """`solve_each`; every step is kept."""
+        for step in solve_each(make, tasks, self._solving, what):
+            self.add(step)
+            yield step
 
     def add(self, step: Step) -> None:
         """Keep a step, or only its result."""
         proved = step.proved
-        if proved.variables > self.MOST:
+        if proved.variables > self._largest:
             self.proved.append(proved)
             return
         self._room -= proved.variables

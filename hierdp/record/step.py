@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -226,6 +226,16 @@ class Solving(Protocol):
         """Return the solved step; `problems` are the names if the model has many problems side by side."""
 
 
+@runtime_checkable
+class SolvingEach(Protocol):
+    """Solves problems that do not depend on each other as it finds best."""
+
+    def each(
+        self, make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], what: str, /
+    ) -> Iterator[Step]:
+        """See `solve_each`."""
+
+
 def solve_each(
     make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
 ) -> Iterator[Step]:
@@ -242,7 +252,9 @@ def solve_each(
     what : str
         For the progress bar.
     """
-    if solving == Step.solve:
+    if isinstance(solving, SolvingEach):
+        yield from solving.each(make, tasks, what)
+    elif solving == Step.solve:
         for steps in execution.each(_solve_task, list(tasks), what, (make,)):
             yield from steps
     else:

@@ -41,7 +41,7 @@ def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
 
     Parameters
     ----------
-    blocks : sequence of int64 arrays, shape (nodes, sizes of the block)
+    blocks : sequence of int64 or int32 arrays, shape (nodes, sizes of the block)
         The noisy counts.
     total : int
     run : callable
@@ -79,7 +79,8 @@ def _relaxed_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
 def _held(tree: Tree, noisy: Ints, root: float) -> tuple[float, float]:
     layout = layout_of(tree)
     weight = np.ones(tree.size, np.int64)
-    held, growth = held_at(layout, weight, by_size(noisy, layout.order), root)
+    columns = by_size(np.asarray(noisy, dtype=np.int64), layout.order)
+    held, growth = held_at(layout, weight, columns, root)
     return float(held.sum()), float(growth.sum())
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,7 +123,7 @@ def replayed(made, manifest):
         checking.replay(saved, made.table, manifest, made.regions)
     else:
         written = Written(manifest, made.table, made.regions, made.measurements)
-        Again(checking, written)(saved)
+        Again(checking, written, Path("proofs.zip"))(saved)
     return saved
 
 

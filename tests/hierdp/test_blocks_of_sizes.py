@@ -19,6 +19,7 @@ from hierdp.execution import seal
 from hierdp.mechanisms.group_size import fits, mechanism, repairs
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.record import files, proofs
+from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved, Step
 from hierdp.record.written import TooLarge
 from hierdp.tables import GroupSizes, group_sizes
@@ -40,8 +41,9 @@ def made(method="M_c^dp", **options):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Blocks of at most three sizes (there are 16 regions)."""
+    """Blocks of at most three sizes (there are 16 regions), whose steps are saved at once."""
     monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
+    monkeypatch.setattr(Steps, "MOST", 0)
 
 
 def failed(folder):
@@ -86,6 +88,9 @@ def rewritten(folder, change):
     manifest = json.loads((folder / files.MANIFEST).read_text())
     manifest["solved"] = [step.proved.line for step in steps]
     (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    table = pd.read_parquet(folder / "released.parquet")
+    blocks = [np.asarray(one.x) for one in kept if np.ndim(one.x) == 2]
+    table.assign(groups=np.hstack(blocks).ravel()).to_parquet(folder / "released.parquet", index=False)
     (folder / "SHA256SUMS").unlink()
     seal.seal(folder)
     return folder
@@ -228,12 +233,15 @@ def test_a_level_measured_in_parts_is_one_measurement(monkeypatch):
     places = Hierarchy.flat("zone", [str(k) for k in range(7)])
     data = GroupSizes(places, places.tree.sum_up(np.arange(21).reshape(7, 3)))
     five = Double(lambda counts: counts + 5)
-    whole = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
+    whole, _ = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
     monkeypatch.setattr(mechanism, "CELLS_AT_ONCE", 7)  # two regions
-    parts = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
-    assert [level.spend for level in parts] == [level.spend for level in whole]
-    assert (mechanism.noisy_of(parts) == mechanism.noisy_of(whole)).all()
-    assert (mechanism.noisy_of(whole) - np.cumsum(data.counts, axis=1) == 5).all()
+    parts, _ = mechanism.measure(data, 1.0, five, METHODS["M_c^dp"])
+    made = mechanism.m_c_dp(data, 1.0, SimulatedNoise(1))
+    assert [true.shape for true in five.true] == [(1, 3), (7, 3), (1, 3), (2, 3), (2, 3), (2, 3), (1, 3)]
+    assert len(made.measurements) == 2
+    assert [one.answers.size for one in made.measurements] == [3, 21]
+    assert (whole == parts).all()
+    assert (whole - np.cumsum(data.counts, axis=1) == 5).all()
 
 
 def test_true_counts_are_not_kept_while_solving(monkeypatch):
@@ -242,18 +250,18 @@ def test_true_counts_are_not_kept_while_solving(monkeypatch):
 
     def counting(*arguments, **options):
         data = group_sizes(*arguments, **options)
-        true.append(weakref.ref(data))
+        true.extend([weakref.ref(data), weakref.ref(data.counts)])
         return data
 
     def post_processing(*arguments, **options):
         gc.collect()
-        assert true[0]() is None
+        assert [one() for one in true] == [None, None]
         return solving(*arguments, **options)
 
     monkeypatch.setattr(mechanism, "group_sizes", counting)
     monkeypatch.setattr(mechanism, "post_process", post_processing)
     made()
-    assert len(true) == 1
+    assert len(true) == 2
 
 
 def test_a_program_over_all_sizes_is_not_split(monkeypatch):

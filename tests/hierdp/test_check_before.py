@@ -13,12 +13,14 @@ from test_check import change_manifest, failed, verdicts
 
 from hierdp.check import FAILS, HOLDS
 from hierdp.execution import seal
+from hierdp.mechanisms.group_size import fits, repairs
 from hierdp.mechanisms.range_query.matrix import UNIT
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
 from hierdp.versions import versions
 
 BEFORE = Path(__file__).parent / "data" / "releases-0.2.0.zip"
+GROUP_SIZES = BEFORE.with_name("releases-0.2-group-size.zip")
 PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
 RANGES = BEFORE.with_name("releases-0.2.0-ranges.zip")
 METHODS = [
@@ -161,6 +163,45 @@ def test_the_papers_threshold_passes(tmp_path, kind):
     assert found["budget: sum"] == found["table from steps"] == found["budget: queries"] == HOLDS
     change_manifest(tmp_path / kind, lambda manifest: manifest["budget"].update(threshold=EXACT))
     assert "budget: queries" in failed(tmp_path / kind)
+
+
+SIZES = ["M_H", "M_c^r", "M_dp^OP", "M_c^dp-side-by-side", "M_c^dp-blocks", "M_H^dp-blocks"]
+
+
+@pytest.fixture
+def sizes(tmp_path, monkeypatch):
+    """Group sizes before they had measurements; those in blocks were made with blocks of this size."""
+    monkeypatch.setattr(fits, "CELLS_A_TASK", 15)
+    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 20)
+    with ZipFile(GROUP_SIZES) as zipped:
+        zipped.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_group_sizes_without_measurements_pass(sizes, kind):
+    found = verdicts(sizes / kind)
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    assert found["noise"] == HOLDS
+    change_manifest(sizes / kind, lambda manifest: manifest["budget"]["spends"][1].update(query="sizes"))
+    assert "budget: queries" in failed(sizes / kind)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_changed_group_sizes_without_measurements_fail(sizes, kind):
+    path = sizes / kind / "released.parquet"
+    table = pd.read_parquet(path)
+    table.loc[table.index[-1], "groups"] += 1
+    table.to_parquet(path, index=False)
+    assert "table from steps" in failed(sizes / kind)
+
+
+def test_the_queries_of_group_sizes_without_proofs_are_checked(sizes):
+    (sizes / "M_H" / "proofs.zip").unlink()
+    assert verdicts(sizes / "M_H")["budget: queries"] == HOLDS
+    change_manifest(sizes / "M_H", lambda manifest: manifest["budget"]["spends"][1].update(sensitivity=1))
+    assert "budget: queries" in failed(sizes / "M_H")
 
 
 def test_a_manifest_has_all_later_entries_or_none(folder):

@@ -173,12 +173,12 @@ def test_empirical_is_the_best_of_the_rules_of_thumb():
     for scale in (0.3, 3.0, 30.0):
         values = np.sort(np.floor(rng.pareto(1, 20) * 10)).astype(np.int64)
         steps = Steps()
-        marks = empirical(values, scale, steps.solve)
+        marks = empirical(values, scale, steps)
         costs = {step.model.clusters: step.solution.objective for step in steps.kept}
         assert set(costs) == set(rules_of_thumb(values).values())
         assert Clustering(values, scale).objective(marks) == min(costs.values())
         assert all(step.solution.gap == 0 for step in steps.kept)
-        best = optimal(values, scale, steps.solve)
+        best = optimal(values, scale, steps)
         step = steps.kept[-1]
         assert step.solution.objective <= min(costs.values())
         assert np.array_equal(step.solution.x, best)
@@ -190,7 +190,7 @@ def test_empirical_is_the_best_of_the_rules_of_thumb():
 def test_zeros_are_cut_by_place():
     values = np.array([0] * 10 + [50, 51, 90, 90, 90, 400])
     steps = Steps()
-    marks = by_place(values, 2.0, steps.solve)
+    marks = by_place(values, 2.0, steps)
     found = optimal(values, 2.0, Step.solve)
     assert steps.kept[0].solution.x.tolist() == found.tolist()  # the step keeps its proved answer
     assert np.flatnonzero(marks[:10]).tolist() == [0, 2, 5, 7]  # ⌈√16⌉ runs

@@ -99,7 +99,7 @@ def test_runs_do_what_the_paper_does_group_by_group(case, weighted):
         at += sizes.size
         nodes.append([(s, w) for s, n, w in zip(sizes.tolist(), counts, mine, strict=True) for _ in range(n)])
     steps = Steps()
-    made = top_down(tree, runs, weights, weighted, solving=steps.solve)
+    made = top_down(tree, runs, weights, weighted, solving=steps)
     assert [np.repeat(*made.of(r)).tolist() for r in range(tree.size)] == plain(tree, nodes, weighted)
     assert (made.groups == runs.groups).all()
     assert all(step.proved.proved_optimal for step in steps.kept)
@@ -121,7 +121,7 @@ def test_names_and_order_of_the_problems():
     runs = Runs.from_rows([([1, 2], [2, 2]), ([1], [3]), ([2], [1]), ([1], [3]), ([], []), ([3], [1])])
     steps = Steps()
     names = [str(name) for level in places.names for name in level]
-    top_down(places.tree, runs, runs.counts, True, names, steps.solve)
+    top_down(places.tree, runs, runs.counts, True, names, steps)
     assert [step.name for step in steps.kept] == [
         "matching: groups of all with those below",
         "merging: sizes at level 1",

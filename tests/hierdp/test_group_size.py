@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.group_size import m_c_dp, measure, noisy_of, post_process
+from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.step import Step
 from hierdp.tables import GroupSizes
 from hierdp.tables import group_sizes as read_sizes
 from tests.marks import quick
@@ -164,11 +165,14 @@ def test_exact_noise_is_the_default():
 @given(group_sizes(), st.integers(0, 2**32 - 1))
 @quiet
 def test_post_processing_needs_noisy_counts_and_public_facts_only(data, seed):
-    measured = measure(data, 1.0, SimulatedNoise(seed))
-    assert all(type(level) is NoisyCounts for level in measured)
-    steps = post_process(noisy_of(measured), data.hierarchy, data.groups, METHODS["M_c^dp"]).steps
+    noisy, _ = measure(data, 1.0, SimulatedNoise(seed))
+    before = noisy.copy()
+    counts = post_process(noisy, data.hierarchy, data.groups, METHODS["M_c^dp"], Step.solve)
+    assert (noisy == before).all()
     release = m_c_dp(data, 1.0, SimulatedNoise(seed))
-    assert (steps[-1].solution.x == release.steps[-1].solution.x).all()
+    assert (counts == release.steps[-1].solution.x).all()
+    assert (counts.ravel() == release.table["groups"]).all()
+    assert (np.concatenate([one.answers for one in release.measurements]) == noisy.ravel()).all()
 
 
 def test_a_release_holds_nothing_of_the_true_table():

@@ -1,5 +1,7 @@
 """The seven mechanisms of Fioretto & Van Hentenryck 2019 side by side."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from doubles import hierarchy
@@ -11,6 +13,7 @@ from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.spool import Steps
 from hierdp.record.step import NotSolved
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
@@ -26,11 +29,16 @@ def noisy_and_repaired(sizes, seed, *methods, solver=None, epsilon=1.0):
     """The results of methods for the same noise (for their own kind of query)."""
     found = []
     for name in methods:
-        method = METHODS[name]
-        measured = measure(sizes, epsilon, SimulatedNoise(seed), method)
-        noisy = np.concatenate([level.counts for level in measured])
-        found.append((noisy, post_process(noisy, sizes.hierarchy, sizes.groups, method, solver)))
+        noisy, _ = measure(sizes, epsilon, SimulatedNoise(seed), METHODS[name])
+        found.append((noisy, repaired(noisy, sizes.hierarchy, sizes.groups, name, solver)))
     return found
+
+
+def repaired(noisy, places, groups, name, solver=None):
+    solver = solver or SolverOptions()
+    steps = Steps(METHODS[name].solving(solver))
+    counts = post_process(noisy, places, groups, METHODS[name], steps, solver.window)
+    return SimpleNamespace(counts=counts, steps=steps.kept)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -83,14 +91,14 @@ def test_no_answer_beats_m_c_in_its_own_objective(seed):
 
 def test_the_relaxation_breaks_sums():
     places = hierarchy([[0, 0]])
-    made = post_process(np.array([[3], [1], [1]]), places, 3, METHODS["M_H^r"])
+    made = repaired(np.array([[3], [1], [1]]), places, 3, "M_H^r")
     assert made.steps[0].solution.x[:, 0].tolist() == pytest.approx([3, 1.5, 1.5])
     assert metrics.constraint_violations(places.tree, made.counts) == 1
 
 
 def test_the_relaxation_takes_windows():
     places = hierarchy([[0, 0]])
-    made = post_process(np.array([[9], [1], [1]]), places, 4, METHODS["M_H^r"], SolverOptions(window=5))
+    made = repaired(np.array([[9], [1], [1]]), places, 4, "M_H^r", SolverOptions(window=5))
     assert made.counts.ravel().tolist() == [4, 2, 2]
     assert made.steps[0].solution.certificate.optimal
 

@@ -112,7 +112,7 @@ def clustering(
     if clash:
         raise InputError(f"an axis is called {listed(sorted(clash))}, like a column of the result; rename it")
     measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), Steps()
-    published = chosen.run(data.counts.size, epsilon, measure, steps.solve, **options)
+    published = chosen.run(data.counts.size, epsilon, measure, steps, **options)
     ledger = Ledger(epsilon, 0.0, PERSON, measure.measurements.spends)
     return Release(
         chosen.name,

@@ -207,7 +207,7 @@ def count_of_counts(
         check_at_once(places.levels, places.tree.size, plan)
     measured = measure(data, epsilon, noise or ExactNoise(), plan)
     steps = measured.steps
-    runs = post_process(measured, places, plan, steps.solve)
+    runs = post_process(measured, places, plan, steps)
     ledger = Ledger(epsilon, 0.0, neighbours_of(plan), measured.spends)
     settings = settings_of(plan, places, measured.max_size, int(measured.groups[0]))
     table, regions = table_of(places, runs), {ALONE: places}

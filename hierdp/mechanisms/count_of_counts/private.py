@@ -78,7 +78,7 @@ def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if falls(middle) else (low, middle)
-    found = groups_of(tree, noisy, low, steps.solve)
+    found = groups_of(tree, noisy, low, steps)
     assert found is not None, "bisection ends at the optimum of a convex function"
     return found
 

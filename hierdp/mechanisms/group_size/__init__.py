@@ -8,10 +8,10 @@ from hierdp.mechanisms.description import Mechanism, Method, member
 from hierdp.mechanisms.words import ENTITY
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure, noisy_of
+    from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure
     from hierdp.mechanisms.group_size.repairs import post_process
 
-__all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "noisy_of", "post_process"]
+__all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "post_process"]
 
 FIORETTO = "Fioretto & Van Hentenryck 2019"
 
@@ -53,7 +53,7 @@ MECHANISM = Mechanism(
         Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
         Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
-    replay=f"{__name__}.replay",
+    replay=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

@@ -15,10 +15,11 @@ from hierdp.mechanisms.expected import (
     geometric_deviation,
     places_of,
 )
+from hierdp.mechanisms.group_size.mechanism import queries
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.privacy.budget import of_one_row, split
+from hierdp.privacy.budget import of_one_row
 
 NOTE = (
     "The released counts are non-negative whole numbers that add up: their error depends on the true counts, "
@@ -38,17 +39,17 @@ def expected(
 ) -> Expected:
     """The noise of each level of a release of groups by size."""
     chosen, places = checked(method, SolverOptions(), METHODS), places_of(levels, regions)
-    budgets = split(of_one_row(epsilon, rows_per_person), len(places.levels))
+    asked = queries(places, max_size + 1, of_one_row(epsilon, rows_per_person), chosen)
     rows = [
         {
             "level": level,
             "counts_of": name,
             "regions": int(places.tree.level_sizes[level]),
-            "query": chosen.query(name),
-            "measured": int(places.tree.level_sizes[level]) * (max_size + 1),
-            "noise_deviation": geometric_deviation(chosen.sensitivity, share),
+            "query": query.name,
+            "measured": query.answers,
+            "noise_deviation": geometric_deviation(query.sensitivity, query.loss),
             "standard_error": np.nan,
         }
-        for level, (name, share) in enumerate(zip(places.levels, budgets, strict=True))
+        for level, (name, query) in enumerate(zip(places.levels, asked, strict=True))
     ]
     return Expected(chosen.name, frame(rows), (NOTE,), epsilon)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
-from hierdp.record.step import Problem, Solving, Step, solve_each
+from hierdp.record.step import Problem, Solving, solve_each
 from models import Isotonic
 from models.arithmetic.arrays import Ints
 
@@ -25,49 +24,32 @@ AT_ONCE = "monotone sizes"
 """How the name of a step of many regions begins."""
 
 
-class Rows(Protocol):
-    """Noisy cumulative sizes, shape (nodes, sizes): an array, or one that is read from a file."""
-
-    def __getitem__(self, nodes: slice, /) -> Ints:
-        """Those of some nodes."""
-
-
 def fit_regions(
-    noisy: Rows,
-    places: Hierarchy,
-    groups: int,
-    solving: Solving,
-    counts: Ints,
-    keep: Callable[[Step], None],
-    side_by_side: bool | None = None,
+    counts: Ints, places: Hierarchy, groups: int, solve: Solving, side_by_side: bool | None = None
 ) -> None:
-    """Make each region's cumulative sizes monotone, from 0 to all groups.
+    """Replace each region's noisy cumulative sizes by counts by size: monotone ones, from 0 to all groups.
 
     The model itself does the rounding of line 3 of the algorithm, which is optimal there.
 
     Parameters
     ----------
-    noisy : Rows
+    counts : int64 or int32 array, shape (nodes, sizes)
     places : Hierarchy
     groups : int
         The public number of groups.
-    solving : callable
+    solve : callable
         Solves the problems.
-    counts : int64 array, shape (nodes, sizes)
-        Where the counts by size are written; it may be `noisy`, as a region is used before it is written.
-    keep : callable
-        Takes each step when it is solved.
     side_by_side : bool, optional
         Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
     """
     regions, sizes = counts.shape
     several = regions >= SIDE_BY_SIDE if side_by_side is None else side_by_side
-    tasks = ((region_names(places, cut), noisy[cut], groups) for cut in together(regions, sizes))
+    cuts = execution.chunks(regions, CELLS_A_TASK // sizes)
+    tasks = ((region_names(places, cut), counts[cut], groups) for cut in cuts)
     at = 0
-    for step in solve_each(monotone_at_once if several else monotone, tasks, solving, AT_ONCE):
-        keep(step)
+    for step in solve_each(monotone_at_once if several else monotone, tasks, solve, AT_ONCE):
         fitted = np.asarray(step.solution.x).reshape(-1, sizes)
-        counts[at : at + len(fitted)] = differences(fitted)
+        counts[at : at + len(fitted)] = differences(fitted)  # a region is used before it is replaced
         at += len(fitted)
 
 
@@ -79,11 +61,6 @@ def region_names(places: Hierarchy, nodes: slice) -> list[str]:
         names += [f"{level} {region}" for region in here]
         start += regions.size
     return names
-
-
-def together(regions: int, sizes: int) -> list[slice]:
-    """The regions that one task makes monotone."""
-    return execution.chunks(regions, CELLS_A_TASK // sizes)
 
 
 def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:

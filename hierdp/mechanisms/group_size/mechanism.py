@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,20 +11,25 @@ from hierdp import execution
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import SizeTable, narrow
+from hierdp.measurements.measuring import Measure, Measuring
+from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.group_size.repairs import METHODS, Method, paper_window, post_process
+from hierdp.mechanisms.group_size.repairs import METHODS, Grouping, Method, paper_window, post_process
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
-from hierdp.privacy.budget import Ledger, Spend, check_epsilon, split
-from hierdp.privacy.noise import ExactNoise, Noise, NoisyCounts
+from hierdp.privacy.budget import Ledger, check_epsilon, split
+from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
+from hierdp.record.spool import ALL, Steps
+from hierdp.record.step import Solving
 from hierdp.tables import GroupSizes, group_sizes
+from models import Tree
 from models.arithmetic.arrays import Ints
 
 CELLS_AT_ONCE = 20_000_000
@@ -139,16 +143,19 @@ def group_size(
     epsilon = check_epsilon(epsilon)
     solver = solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
-    noisy, spends = measure_all(data, epsilon, noise or ExactNoise(), chosen)
-    places, groups = data.hierarchy, data.groups
-    del data  # as large as the noisy counts
-    if chosen.name == "M_dp^OP" and solver.window is None:
-        solver = replace(solver, window=paper_window(spends[0].scale))
-    repaired = post_process(noisy, places, groups, chosen, solver, overwrite=True)
-    ledger = Ledger(epsilon, 0.0, ENTITY, spends)
-    settings = settings_of(places, repaired.counts, groups, chosen, solver.window)
-    table, regions = table_of(places, repaired.counts), {ALONE: places}
-    return Release(chosen.name, table, ledger, repaired.steps, settings, regions=regions)
+    places, groups, sizes = data.hierarchy, data.groups, data.counts.shape[1]
+    measure, steps = Measuring(data.counts, noise or ExactNoise()), Steps(chosen.solving(solver), ALL)
+    del data  # `measure` forgets the true counts as soon as all is measured
+    counts, settings = released_sizes(places, groups, sizes, epsilon, measure, steps, chosen, solver.window)
+    return Release(
+        chosen.name,
+        table_of(places, counts),
+        Ledger(epsilon, 0.0, ENTITY, measure.measurements.spends),
+        steps.kept,
+        settings,
+        regions={ALONE: places},
+        measurements=measure.measurements,
+    )
 
 
 def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Release:
@@ -156,41 +163,93 @@ def m_c_dp(data: GroupSizes, epsilon: float, noise: Noise | None = None) -> Rele
     return group_size(data, epsilon, noise, "M_c^dp")
 
 
+def released_sizes(
+    places: Hierarchy,
+    groups: int,
+    sizes: int,
+    epsilon: float,
+    measure: Measure,
+    solve: Solving,
+    method: Method,
+    window: int | None = None,
+    grouping: Grouping | None = None,
+) -> tuple[Ints, dict[str, Any]]:
+    """Measure every level, then make the noisy counts whole, non-negative and consistent.
+
+    Parameters
+    ----------
+    places : Hierarchy
+    groups : int
+        The public number of groups.
+    sizes : int
+        How many sizes there are, 0 included.
+    epsilon : float
+        Budget, for tables that differ by one entity in a group.
+    measure : callable
+        Answers queries about the true counts, shape (regions, sizes).
+    solve : callable
+        Solves models.
+    method : Method
+    window, grouping
+        As in `post_process`.
+
+    Returns
+    -------
+    counts : int64 or int32 array, shape (regions, sizes)
+    settings : dict
+        The settings for the manifest.
+    """
+    noisy, scale = noisy_sizes(places, groups, sizes, epsilon, measure, method)
+    if window is None and method.name == "M_dp^OP":
+        window = paper_window(scale)
+    counts = post_process(noisy, places, groups, method, solve, window, grouping, overwrite=True)
+    return counts, settings_of(places, counts, groups, method, window)
+
+
+def noisy_sizes(
+    places: Hierarchy, groups: int, sizes: int, epsilon: float, measure: Measure, method: Method
+) -> tuple[Ints, float]:
+    """Measure sizes, cumulative or not, one level at a time.
+
+    Returns
+    -------
+    noisy : int64 array, shape (regions, sizes)
+        Of 32 bits if there are many, and these suffice for all of them and for the number of groups.
+    scale : float
+        That of their noise.
+    """
+    levels = [measure(query) for query in queries(places, sizes, epsilon, method)]
+    measure.end()
+    kinds = [level.answers.dtype for level in levels]
+    noisy = np.concatenate([level.answers for level in levels], dtype=np.result_type(narrow(groups), *kinds))
+    return noisy.reshape(-1, sizes), levels[0].spend.scale
+
+
+def queries(places: Hierarchy, sizes: int, epsilon: float, method: Method) -> list[Query]:
+    """The queries: one for each level, with an equal share of ε."""
+    named = zip(places.levels, split(epsilon, len(places.levels)), strict=True)
+    return [_query(places.tree, level, sizes, *one, method) for level, one in enumerate(named)]
+
+
+def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: Method) -> Query:
+    """The query of a level; a large level is measured in parts."""
+    nodes = tree.nodes_of(level)
+
+    def of(counts: Ints) -> Iterator[Ints]:
+        for cut in execution.chunks(nodes.stop - nodes.start, CELLS_AT_ONCE // sizes):
+            true = counts[nodes][cut]
+            yield cumulative(true) if method.cumulative else true
+
+    size = (nodes.stop - nodes.start) * sizes
+    return Query(method.query(name), method.sensitivity, share, size, of, level=(tree, level), in_parts=True)
+
+
 def measure(
     data: GroupSizes, epsilon: float, noise: Noise, method: Method = METHODS["M_c^dp"]
-) -> list[NoisyCounts]:
-    """Measure sizes, cumulative or not, one level at a time: the only results from the true counts."""
-    noisy, spends = measure_all(data, epsilon, noise, method)
-    nodes = map(data.hierarchy.tree.nodes_of, range(len(spends)))
-    return [NoisyCounts(noisy[level], spend) for level, spend in zip(nodes, spends, strict=True)]
-
-
-def measure_all(
-    data: GroupSizes, epsilon: float, noise: Noise, method: Method
-) -> tuple[Ints, tuple[Spend, ...]]:
-    """`measure`, with the noisy counts of all levels in one array, shape (nodes, sizes).
-
-    A large level is measured in parts. Their counts are separate, so all parts together are one measurement
-    with the loss of any part.
-    """
-    tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    noisy: Ints = np.empty(data.counts.shape, np.int64)
-    spends, at_once = [], max(1, CELLS_AT_ONCE // noisy[0].size)
-    for level, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True)):
-        nodes = tree.nodes_of(level)
-        for cut in execution.chunks(nodes.stop - nodes.start, at_once):
-            part = slice(nodes.start + cut.start, nodes.start + cut.stop)
-            true = data.counts[part]
-            asked = cumulative(true) if method.cumulative else true
-            measured = noise.geometric(asked, method.query(name), method.sensitivity, share)
-            noisy[part] = measured.counts
-        spends.append(measured.spend)
-    return noisy, tuple(spends)
-
-
-def noisy_of(measured: Sequence[NoisyCounts]) -> Ints:
-    """The noisy counts of all levels; shape (nodes, sizes)."""
-    return np.concatenate([level.counts for level in measured])
+) -> tuple[Ints, float]:
+    """The noisy counts of all levels, shape (regions, sizes), and the scale of their noise."""
+    door = Measuring(data.counts, noise)
+    return noisy_sizes(data.hierarchy, data.groups, data.counts.shape[1], epsilon, door, method)
 
 
 def settings_of(

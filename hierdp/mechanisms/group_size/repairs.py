@@ -7,7 +7,7 @@ or cumulative ones), in the program, and in how it is solved; a user may choose 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from hierdp.counts.histogram import differences
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.group_size.fits import fit_regions
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.record.spool import Spool
 from hierdp.record.step import (
     NotProved,
     NotSolved,
@@ -49,14 +48,6 @@ CELLS_A_BLOCK = 20_000_000
 
 CELLS_OF_A_TABLE = 4
 """Cells of a cost table in one task, each with a constraint program of some 20 ms."""
-
-
-@dataclass(frozen=True, eq=False)
-class Repaired:
-    """Counts by size, shape (nodes, sizes), and the problems solved on the way."""
-
-    counts: Ints
-    steps: Sequence[Step]
 
 
 @dataclass(frozen=True)
@@ -129,30 +120,27 @@ def post_process(
     places: Hierarchy,
     groups: int,
     method: Method,
-    solver: SolverOptions | None = None,
-    solving: Solving | None = None,
-    side_by_side: bool | None = None,
-    whole: bool = False,
+    solve: Solving,
+    window: int | None = None,
+    grouping: Grouping | None = None,
     overwrite: bool = False,
-) -> Repaired:
-    """A method's post-processing: counts by size, from the measurement.
+) -> Ints:
+    """A method's post-processing: counts by size, shape (nodes, sizes), from the measurement.
 
     Parameters
     ----------
-    noisy : int64 array, shape (nodes, sizes)
+    noisy : int64 or int32 array, shape (nodes, sizes)
         Counts by size, or cumulative ones, as measured by the method.
     places : Hierarchy
     groups : int
         The public number of groups.
     method : Method
-    solver : SolverOptions, optional
-        The solver, its time limit, and truncated domains.
-    solving : callable, optional
-        Solves the problems. Default: the solver of the method and of `solver`.
-    side_by_side : bool, optional
-        Whether the fits of many regions are one step. Default: True from `fits.SIDE_BY_SIDE` regions on.
-    whole : bool
-        Make all sizes consistent together. Default: in blocks if they are many (`Method.blocks`).
+    solve : callable
+        Solves the problems; see `Method.solving`.
+    window : int, optional
+        Truncated domains.
+    grouping : Grouping, optional
+        Which problems are solved together. Default: by their numbers.
     overwrite : bool
         Whether `noisy` may be overwritten by the result, which saves the memory of an array.
 
@@ -161,49 +149,58 @@ def post_process(
     NotProved
         If the answers of the blocks do not fit together.
     NotSolved
-        If the chosen solver fails or runs out of time, or a window is too narrow.
+        If the chosen solver fails or runs out of time, or the window is too narrow.
     """
-    solver = solver or SolverOptions()
-    solving = solving or method.solving(solver)
+    together = grouping or Grouping()
     regions, sizes = noisy.shape
-    blocks = method.blocks(regions, sizes, solver.window)
-    steps: list[Step] | Spool = [] if whole or len(blocks) == 1 else Spool()
+    blocks = method.blocks(regions, sizes, window) if together.blocks else [slice(0, sizes)]
+    counts = noisy if overwrite else noisy.copy()
     if method.fitted:
-        counts = noisy if overwrite else np.empty(noisy.shape, np.int64)
-        fit_regions(noisy, places, groups, solving, counts, steps.append, side_by_side)
-        noisy, overwrite = counts, True
-    if isinstance(steps, Spool):
-        counts = noisy if overwrite else noisy.copy()
-        parts = [counts[:, cut] for cut in blocks]
-        shares = share_out(places.tree, parts, groups)
-        consistent_blocks(method, places, parts, groups, solving, blocks, shares, counts, steps.append)
-        steps.close()
-        return Repaired(counts, steps)
-    model = method.model(places, noisy, groups, solver.window)
+        fit_regions(counts, places, groups, solve, together.side_by_side)
+    if len(blocks) > 1:
+        consistent_blocks(method, places, counts, groups, solve, blocks, together.whole)
+        return counts
+    model = method.model(places, counts, groups, window)
     try:
-        step = solving(method.step, model)
+        step = solve(method.step, model)
     except NotSolved as none:
-        if none.status != "infeasible" or solver.window is None:
+        if none.status != "infeasible" or window is None:
             raise
-        wider = f"{none}; choose a wider window than {solver.window}, or none"
-        raise NotSolved("infeasible", wider) from none
+        raise NotSolved("infeasible", f"{none}; choose a wider window than {window}, or none") from none
     answer = np.asarray(step.solution.x)
     if not method.consistent:
         answer = np.rint(answer).astype(np.int64)
-    counts = differences(answer) if isinstance(model, CumulativeQIP) else answer
-    return Repaired(counts, (*steps, step))
+    return differences(answer) if isinstance(model, CumulativeQIP) else answer
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which problems are solved together, if that is known; the counts do not depend on it.
+
+    Attributes
+    ----------
+    side_by_side : bool, optional
+        Whether the fits of many regions are one step. Default: from `fits.SIDE_BY_SIDE` regions on.
+    blocks : bool
+        Whether many sizes are made consistent in blocks; see `Method.blocks`.
+    whole : int64 array, shape (sizes,), optional
+        The answers for the whole, whose sums over blocks are how many groups each of them holds. By default,
+        these numbers are searched for.
+    """
+
+    side_by_side: bool | None = None
+    blocks: bool = True
+    whole: Ints | None = None
 
 
 def consistent_blocks(
     method: Method,
     places: Hierarchy,
-    parts: Iterable[Ints],
-    groups: int,
-    solving: Solving,
-    blocks: Sequence[slice],
-    shares: Iterable[int],
     counts: Ints,
-    keep: Callable[[Step], None],
+    groups: int,
+    solve: Solving,
+    blocks: Sequence[slice],
+    whole: Ints | None = None,
 ) -> None:
     """The step over all regions in blocks of sizes, whose answers together are that of all sizes.
 
@@ -212,33 +209,31 @@ def consistent_blocks(
 
     Parameters
     ----------
-    method, places, groups, solving
+    method, places, groups, solve, whole
         As in `post_process`.
-    parts : iterable of int64 arrays, shape (nodes, sizes of the block)
-        The noisy counts. A block's may be a view of `counts`: it is used before the answer is written.
+    counts : int64 or int32 array, shape (nodes, sizes)
+        The noisy counts, which the answers replace.
     blocks : sequence of slice
         Which sizes are made consistent together.
-    shares : iterable of int
-        How many groups each block holds.
-    counts : int64 array, shape (nodes, sizes)
-        Where the answers are written.
-    keep : callable
-        Takes each step when it is solved.
 
     Raises
     ------
     NotProved
         If they have none in common, or the shares do not add up.
     """
+    parts = [counts[:, cut] for cut in blocks]
+    if whole is None:
+        shares = share_out(places.tree, parts, groups)
+    else:
+        shares = [int(whole[cut].sum()) for cut in blocks]
     held, lowest, highest = 0, -NEVER, NEVER
     tasks = ((method.block(cut), part, share) for cut, part, share in zip(blocks, parts, shares, strict=True))
-    steps = solve_each(partial(block_of_sizes, places.tree), tasks, solving, method.step)
-    for cut, step in zip(blocks, steps, strict=True):
+    steps = solve_each(partial(block_of_sizes, places.tree), tasks, solve, method.step)
+    for part, step in zip(parts, steps, strict=True):
         model: Any = step.model
         low, high = model.root_prices(step.solution.x)
         held, lowest, highest = held + model.total, max(lowest, low), min(highest, high)
-        keep(step)
-        counts[:, cut] = np.asarray(step.solution.x)
+        part[:] = np.asarray(step.solution.x)
     if held != groups:
         raise NotProved(f"{method.step}: the blocks of sizes hold {held} groups, not {groups}")
     if lowest > highest:
@@ -251,7 +246,7 @@ def block_of_sizes(tree: Tree, name: str, noisy: Ints, groups: int) -> list[Prob
 
 
 def share_out(tree: Tree, parts: Sequence[Ints], groups: int) -> list[int]:
-    """How many groups each block of sizes holds in the optimum."""
+    """How many groups each block of sizes holds in the optimum, from their noisy counts."""
     from solvers.fast.hierarchy_blocks import block_totals
 
     return block_totals(

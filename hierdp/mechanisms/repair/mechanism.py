@@ -118,7 +118,7 @@ def repair(
     regions = given.hierarchy.tree.size
     progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
     steps = Steps()
-    counts = repaired(given, options, steps.solve)
+    counts = repaired(given, options, steps)
     return Repair(
         NAME + method,
         table_of(given, counts, options),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,11 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.execution import progress
 from hierdp.execution.resume import runs
-from hierdp.mechanisms.group_size import measure, noisy_of, post_process
+from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
+from hierdp.record.spool import ALL, Steps
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
 from hierdp.reproduce.runs import noise_for, timed
@@ -52,12 +52,12 @@ def _accuracy(
     tree = data.hierarchy.tree
     for queries in (False, True):
         here = [METHODS[m] for m in SCALABLE if METHODS[m].cumulative is queries]
-        measured = measure(data, epsilon, noise_for(seed, name, epsilon, run, queries), here[0])
+        noisy, _ = measure(data, epsilon, noise_for(seed, name, epsilon, run, queries), here[0])
         for method in here:
-            noisy = noisy_of(measured)
-            seconds, repaired = timed(post_process, noisy, data.hierarchy, data.groups, method)
-            errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, repaired.counts)
-            violations = metrics.constraint_violations(tree, repaired.counts)
+            solving = method.solving(SolverOptions())
+            seconds, counts = timed(post_process, noisy, data.hierarchy, data.groups, method, solving)
+            errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, counts)
+            violations = metrics.constraint_violations(tree, counts)
             rows += [
                 {
                     "data": name, "epsilon": epsilon, "run": run, "method": method.name,
@@ -82,16 +82,15 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         if name in stopped:
             continue
         here, method = _first(data, n), METHODS[name]
-        measured = measure(here, 1.0, noise_for(seed, "scalability", n, run, method.cumulative), method)
+        noisy, scale = measure(here, 1.0, noise_for(seed, "scalability", n, run, method.cumulative), method)
         # With a limit, a fast path would run in another process, whose start takes longer than the answer.
         solver = SolverOptions(time_limit=settings.time_limit if name in LIMITED else None)
-        if name == "M_dp^OP":
-            solver = replace(solver, window=paper_window(measured[0].spend.scale))
+        window = paper_window(scale) if name == "M_dp^OP" else None
+        steps = Steps(method.solving(solver), ALL)
         row: dict[str, Any] = {"sizes": n, "run": run, "method": name, "variables": here.counts.size}
         try:
-            noisy = noisy_of(measured)
-            seconds, repaired = timed(post_process, noisy, here.hierarchy, here.groups, method, solver)
-            proved = all(bool(step.solution.certificate) for step in repaired.steps)
+            seconds, _ = timed(post_process, noisy, here.hierarchy, here.groups, method, steps, window)
+            proved = all(bool(step.solution.certificate) for step in steps.kept)
             row |= {"status": "optimal", "proved": proved, "seconds": seconds}
         except NotSolved as failure:
             if failure.broken:
@@ -121,22 +120,22 @@ def _joint(
 ) -> list[dict[str, Any]]:
     here = _first(data, n)
     tree = here.hierarchy.tree
-    measured = measure(here, epsilon, noise_for(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
-    noisy = noisy_of(measured)
+    noisy, _ = measure(here, epsilon, noise_for(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
     model = CumulativeQIP(tree, noisy, here.groups)
     row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
     for name in ("M_c", "M_c^dp", "M_c^r"):
-        solver = SolverOptions(time_limit=settings.time_limit) if name == "M_c" else None
+        solver = SolverOptions(time_limit=settings.time_limit if name == "M_c" else None)
+        solving = METHODS[name].solving(solver)
         try:
-            done = post_process(noisy, here.hierarchy, here.groups, METHODS[name], solver)
+            counts = post_process(noisy, here.hierarchy, here.groups, METHODS[name], solving)
         except NotSolved as failure:
             if failure.broken:
                 raise
             break
         row |= {
-            f"objective {name}": int(model.objective(cumulative(done.counts))),
-            f"l1 {name}": metrics.l1(here.counts, done.counts),
-            f"violations {name}": metrics.constraint_violations(tree, done.counts),
+            f"objective {name}": int(model.objective(cumulative(counts))),
+            f"l1 {name}": metrics.l1(here.counts, counts),
+            f"violations {name}": metrics.constraint_violations(tree, counts),
         }
     return [row]
 
@@ -153,11 +152,10 @@ def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
 
 def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[dict[str, Any]]:
     rows = []
-    measured = measure(data, epsilon, noise_for(seed, "window", epsilon, run, False), METHODS["M_H^dp"])
-    noisy = np.concatenate([level.counts for level in measured])
+    noisy, scale = measure(data, epsilon, noise_for(seed, "window", epsilon, run, False), METHODS["M_H^dp"])
     free = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups))
     best, error = float(free.objective or 0), metrics.l1(data.counts, np.asarray(free.x))
-    for name, window in _windows(measured[0].spend.scale):
+    for name, window in _windows(scale):
         cut = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups, window=window))
         row = {"epsilon": epsilon, "run": run, "window": name, "half_width": window}
         row |= {"infeasible": cut.x is None, "changed": cut.objective != free.objective}
@@ -178,9 +176,8 @@ def cells(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         for epsilon in (5.0, 10.0):
             # A small tree keeps the number of constraint programs to thousands.
             here = _few_leaves(_first(data, n), 4)
-            measured = measure(here, epsilon, noise_for(seed, "cells", epsilon, n, False), method)
-            noisy = np.concatenate([level.counts for level in measured])
-            window = paper_window(measured[0].spend.scale)
+            noisy, scale = measure(here, epsilon, noise_for(seed, "cells", epsilon, n, False), method)
+            window = paper_window(scale)
             model = HierarchyQIP(here.hierarchy.tree, noisy, here.groups, window=window)
             merging, (_, merged) = timed(solve_by_tables, model, by_slopes)
             programs = by_program(time_limit=settings.time_limit)
@@ -202,8 +199,9 @@ def _warm_up() -> None:
     """Compile the kernels and start the solvers before anything is timed."""
     places = Hierarchy.flat("leaf", ["a", "b"])
     for method in METHODS.values():
-        solver = SolverOptions(window=4 if "window" in method.takes else None)
-        post_process(np.array([[3, 4], [1, 2], [3, 4]]), places, 4, method, solver)
+        window = 4 if "window" in method.takes else None
+        solving = method.solving(SolverOptions(window=window))
+        post_process(np.array([[3, 4], [1, 2], [3, 4]]), places, 4, method, solving, window)
 
 
 def _windows(scale: float) -> Iterator[tuple[str, int]]:

@@ -22,7 +22,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.data.census import census, national
 from hierdp.execution.resume import Row, runs
-from hierdp.mechanisms.group_size import measure, noisy_of
+from hierdp.mechanisms.group_size import measure
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.metrics import group_sizes as metrics
 from hierdp.reproduce.fioretto2019.settings import Settings
@@ -102,7 +102,7 @@ def _rows(
 ) -> list[Row]:
     data, chosen = sets[name], METHODS[method]
     noise = noise_for(seed, "floats", name, method, epsilon, run)
-    noisy = noisy_of(measure(data, epsilon, noise, chosen))
+    noisy, _ = measure(data, epsilon, noise, chosen)
     model = chosen.model(data.hierarchy, noisy, data.groups, None)
     seconds, best = timed(solve, model)
     what = {"data": name, "method": method, "epsilon": epsilon, "run": run}

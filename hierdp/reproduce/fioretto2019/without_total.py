@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hierdp.counts.histogram import differences
 from hierdp.data.census import census
 from hierdp.execution.resume import Row, runs
-from hierdp.mechanisms.group_size import measure, noisy_of
+from hierdp.mechanisms.group_size import measure
 from hierdp.mechanisms.group_size.fits import fit_regions
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.metrics import group_sizes as metrics
@@ -50,15 +49,15 @@ def _rows(
 ) -> list[Row]:
     data = census(seed, settings.groups, leaves, settings.sizes, homes)
     chosen, tree = METHODS[method], data.hierarchy.tree
-    noisy = noisy_of(measure(data, epsilon, noise_for(seed, "total", leaves, method, epsilon), chosen))
+    noisy, _ = measure(data, epsilon, noise_for(seed, "total", leaves, method, epsilon), chosen)
     made = []
     for way in WAYS[method]:
         counts = noisy
         if way == "plain differences":
             counts = differences(noisy)
         elif way == "monotone fit":
-            counts = np.empty(noisy.shape, np.int64)
-            fit_regions(noisy, data.hierarchy, data.groups, Step.solve, counts, _forget, None)
+            counts = noisy.copy()
+            fit_regions(counts, data.hierarchy, data.groups, Step.solve)
         what = {"leaves": leaves, "method": method, "repaired": way, "epsilon": epsilon}
         answers = {"unrepaired": counts, "with (H2)": optimum(tree, counts, data.groups)[0],
                    "without (H2)": without_total(tree, counts, data.groups)}  # fmt: skip
@@ -67,10 +66,6 @@ def _rows(
             levels = {f"level_{level + 1}": float(l1) for level, l1 in enumerate(errors)}
             made.append({**what, "answer": name, **levels})
     return made
-
-
-def _forget(_: Any) -> None:
-    """Keep no step."""
 
 
 def optimum(tree: Tree, noisy: Ints, total: int) -> tuple[Ints, tuple[int, int]]:

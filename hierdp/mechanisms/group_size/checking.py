@@ -1,0 +1,65 @@
+"""Checks of releases by the mechanisms of Fioretto & Van Hentenryck 2019."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hierdp.counts.size_table import SizeTable, Table
+from hierdp.measurements.measuring import Differs, Measure
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.group_size.fits import AT_ONCE
+from hierdp.mechanisms.group_size.mechanism import released_sizes, table_of
+from hierdp.mechanisms.group_size.repairs import METHODS, Grouping
+from hierdp.mechanisms.words import ENTITY
+from hierdp.record.properties import Regions
+from hierdp.record.shape import shape_of_sizes
+from hierdp.record.step import NotProved, Solving
+from models.arithmetic.arrays import Ints
+
+
+def again(
+    measure: Measure, solve: Solving, table: Table, manifest: Mapping[str, Any], regions: Regions
+) -> tuple[Table, dict[str, Any]]:
+    """The table and the settings, from the measurements, the steps, and the public regions and groups."""
+    (places,) = regions.values()
+    settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
+    groups, sizes = settings["groups"], settings["max_size"] + 1
+    if len(table) != places.size * sizes:  # before arrays of that shape are made
+        raise Differs(f"the table has {len(table)} rows, its steps give {places.size * sizes}")
+    window = settings.get("window") if "window" in method.takes else None
+    epsilon, grouping = manifest["budget"]["epsilon"], _grouping(table, manifest, sizes)
+    try:
+        counts, again = released_sizes(
+            places, groups, sizes, epsilon, measure, solve, method, window, grouping
+        )
+    except NotProved as apart:
+        raise Differs(str(apart)) from None
+    return table_of(places, counts), again
+
+
+def one_by_one(manifest: Mapping[str, Any], regions: Regions) -> bool:
+    """Whether steps are in blocks of sizes, so that one step at a time is in memory."""
+    (places,) = regions.values()
+    settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
+    shape = places.size, settings["max_size"] + 1
+    return _in_blocks(manifest) and len(method.blocks(*shape, settings.get("window"))) > 1
+
+
+def _grouping(table: Table, manifest: Mapping[str, Any], sizes: int) -> Grouping:
+    """Which problems were solved together: in releases before 0.2.0, neither many regions nor some sizes."""
+    side_by_side = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
+    return Grouping(side_by_side, _in_blocks(manifest), _whole(table, sizes))
+
+
+def _in_blocks(manifest: Mapping[str, Any]) -> bool:
+    step = METHODS[manifest["mechanism"]].step
+    return all(line["step"] != step for line in manifest["solved"])
+
+
+def _whole(table: Table, sizes: int) -> Ints:
+    """The counts by size of the first region, of which all others are parts."""
+    return table.counts[0] if isinstance(table, SizeTable) else table["groups"].to_numpy()[:sizes]
+
+
+CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, one_by_one=one_by_one)
