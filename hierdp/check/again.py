@@ -83,9 +83,11 @@ def _measurements_of(release: Written) -> Iterator[Measurement]:
         raise OtherQuery("there is no file of measurements")
     if release.manifest.get("measurements") != FORMAT:
         raise OtherQuery(f"the manifest does not say that the measurements have the format {FORMAT}")
+    spends = spends_of(release.manifest["budget"])
     try:
-        if release.measurements.spends != spends_of(release.manifest["budget"]):
+        for spend, found in zip(spends, release.measurements, strict=False):
+            yield Measurement(spend, found.answers)
+        if release.measurements.spends != spends:
             raise ValueError("its metadata do not have the spends of the budget")
-        yield from release.measurements
     except ValueError as wrong:
         raise OtherQuery(f"measurements.parquet: {wrong}") from None

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hierdp.measurements import file
 from hierdp.measurements.file import NARROW, put
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.query import Query
@@ -73,7 +74,8 @@ class Measuring:
     def _noisy(self, query: Query) -> Measurement:
         draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
         true = query.of(self._truth)
-        answers: Ints = np.empty(query.answers if query.in_parts else 0, dtype=NARROW)
+        kind = NARROW if query.answers > file.ROWS else np.int64
+        answers: Ints = np.empty(query.answers if query.in_parts else 0, dtype=kind)
         at = 0
         for part in true if query.in_parts else (true,):
             noisy = draw(part, query.name, query.sensitivity, query.loss)

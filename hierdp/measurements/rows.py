@@ -27,8 +27,8 @@ class Measurement:
     spend : Spend
         The query, its noise and its privacy loss.
     answers : int64 array, shape (n,)
-        Noisy counts or, of private choices, the number of the chosen candidate of each. An int32 array if
-        they are many and fit.
+        Noisy counts or, of private choices, the number of the chosen candidate of each. Of more than a
+        million counts that fit it may be an int32 array.
     """
 
     spend: Spend

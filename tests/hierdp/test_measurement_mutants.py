@@ -12,7 +12,6 @@ import test_measurements as tests
 
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.count_of_counts import estimates
-from hierdp.mechanisms.group_size import mechanism as group_size
 from hierdp.mechanisms.tabulation import measure as tabulation_measure
 from hierdp.mechanisms.tabulation import mechanism as tabulation
 from hierdp.mechanisms.top_down import mechanism as top_down
@@ -140,9 +139,13 @@ MUTANTS = {
         draws("InfTDA unbounded"),
     ),
     "a level of group sizes without noise": (
-        group_size,
-        "measure_all",
-        mutant(group_size.measure_all, "= measured.counts", "= asked if level == 2 else measured.counts"),
+        Measuring,
+        "_noisy",
+        mutant(
+            Measuring._noisy,
+            "noisy.counts.ravel()",
+            "(part if query.level[1] == 2 else noisy.counts).ravel()",
+        ),
         draws("M_c^dp"),
     ),
     "a region's last number without noise": (
