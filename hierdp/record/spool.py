@@ -97,8 +97,8 @@ class Steps:
     ----------
     solving : callable
         Solves the problems.
-    largest : int
-        Of a single step with more variables, only the result is kept.
+    largest : int, optional
+        Of a single step with more variables, only the result is kept. Default: `MOST`.
 
     Attributes
     ----------
@@ -110,10 +110,11 @@ class Steps:
     MOST = 10_000_000
     """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
 
-    def __init__(self, solving: Solving = Step.solve, largest: int = MOST) -> None:
+    def __init__(self, solving: Solving = Step.solve, largest: int | None = None) -> None:
         self.kept: list[Step] | Spool = []
         self.proved: list[Proved] = []
-        self._solving, self._largest, self._room = solving, largest, self.MOST
+        self._solving, self._room = solving, self.MOST
+        self._largest = self.MOST if largest is None else largest
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Solve a step, and keep it."""
