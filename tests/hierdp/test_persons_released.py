@@ -245,9 +245,8 @@ def test_a_check_finds_a_false_claim_on_persons(tmp_path, mechanism, lie, where,
     manifest = json.loads(file.read_text(encoding="utf-8"))
     manifest["budget"]["person"] |= lie
     file.write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")
-    (line,) = [line for line in check(tmp_path / "out") if line.check == where]
-    assert line.verdict == "FAILS"
-    assert why in line.why
+    lines = [line for line in check(tmp_path / "out") if line.check == where and line.verdict == "FAILS"]
+    assert any(why in line.why for line in lines), lines
 
 
 def test_a_loss_of_a_row_cannot_pass_for_that_of_a_person():
