@@ -27,6 +27,7 @@ from hierdp.mechanisms.range_query import range_query
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.expected import CHOICE
 from hierdp.privacy.twice import CountNoise, of_tree
+from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
 from hierdp.tables.binning import Histogram
 from models import Tree
@@ -308,6 +309,38 @@ def test_other_settings_do_not_give_these_ranges(case, name, value, written):
     change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
     seal.seal(folder)
     assert {"table from steps", "budget: queries"} & set(failed(folder))
+
+
+def exchanged(column, rows):
+    def edit(table):
+        table.loc[list(rows), column] = table.loc[list(rows[::-1]), column].to_numpy()
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        exchanged("region", (5, 6)),
+        exchanged("town_from", (5, 6)),
+        exchanged("town_to", (1, 2)),
+        lambda table: table.update({"region": table["region"].where(table["level"] < 2, "x")}),
+        lambda table: table.update({"level_name": table["level_name"].replace("state", "town")}),
+        exchanged("town_first", (1, 2)),
+        exchanged("town_end", (1, 2)),
+        lambda table: table.update({"level": table["level"].replace(0, 1)}),
+        lambda table: (table.pop("level_name"), table.pop("region")),
+    ],
+)
+def test_boxes_and_their_names_follow_from_the_hierarchy(edit, written):
+    folder = written("H_tree^c")
+    table = pd.read_parquet(folder / "released.parquet")
+    before = table.copy()
+    edit(table)
+    assert not table.equals(before)
+    files.write_frame(table, folder, files.TABLE)
+    seal.seal(folder)
+    assert "table from steps" in failed(folder)
 
 
 @pytest.mark.parametrize(("name", "value"), [("share", 0.6), ("eta", 50.0), ("clusters", 3), ("more", 1)])

@@ -64,8 +64,9 @@ def _axes(table: DataFrame, settings: Mapping[str, Any]) -> tuple[list[Axis], di
         assert isinstance(axis, Names)
         boxes = boxes_of(table, [axis.bins], [axis.name])
         regions = table["region"].to_numpy(object)
-        names = [regions[boxes.tree.nodes_of(level)] for level in range(boxes.tree.depth + 1)]
-        axes = [replace(axis, hierarchy=Hierarchy(tuple(told[axis.name]), tuple(names), boxes.tree))]
+        names = [regions[boxes.tree.nodes_of(level)] for level in range(boxes.tree.depth)]
+        hierarchy = Hierarchy(tuple(told[axis.name]), (*names, axis.names), boxes.tree)
+        axes = [replace(axis, hierarchy=hierarchy)]
     return axes, {"hierarchies": told} if told else {}
 
 
