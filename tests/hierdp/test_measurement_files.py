@@ -343,6 +343,15 @@ def test_boxes_and_their_names_follow_from_the_hierarchy(edit, written):
     assert "table from steps" in failed(folder)
 
 
+def test_two_bins_of_one_name_are_found(tmp_path):
+    flat = Hierarchy.flat("town", list("uvw"))
+    made = range_query(Histogram(np.arange(3), (Names.of("town", flat),)), 1.0, SimulatedNoise(1), "Wavelet")
+    named = made.table.assign(town_from=list("uvv"), town_to=list("uvv"))
+    folder = replace(made, table=named).write(tmp_path / "out")
+    (line,) = [line for line in check(folder) if line.check == "table from steps"]
+    assert (line.verdict, line.why) == (FAILS, "two bins of 'town' have the same name")
+
+
 @pytest.mark.parametrize(("name", "value"), [("share", 0.6), ("eta", 50.0), ("clusters", 3), ("more", 1)])
 def test_other_settings_do_not_give_the_release(name, value, written):
     folder = written("AHP")
