@@ -298,6 +298,7 @@ def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_pat
         ("H_tree^c, non-negative", "shares", [1, 3]),
         ("H_tree^c, non-negative", "shares", [0, 2]),
         ("H_tree^c, non-negative", "branching", 2),
+        ("H_tree^c, non-negative", "repair", "wholesome"),
         ("H_b", "repair", "least squares"),
         ("Wavelet", "shares", [1]),
         ("matrix", "strategy", "identity"),

@@ -240,9 +240,9 @@ def test_only_measured_regions_are_named():
 
 def test_a_share_of_0_leaves_a_level_of_a_grid_out():
     data = Histogram.of(np.arange(8))
-    made = range_query(data, 1.0, SimulatedNoise(0), "H_2^c", budget=[0, 1, 3])
-    assert [(one.spend.epsilon, one.answers.size) for one in made.measurements] == [(0.25, 4), (0.75, 8)]
-    assert made.settings["shares"] == [0, 1, 3]
+    made = range_query(data, 1.0, SimulatedNoise(0), "H_2^c", budget=[0, 3, 1])
+    assert [(one.spend.epsilon, one.answers.size) for one in made.measurements] == [(0.75, 4), (0.25, 8)]
+    assert made.settings["shares"] == [0, 3, 1]
     with pytest.raises(InputError, match="the last share is that of the bins, which are always measured"):
         range_query(data, 1.0, SimulatedNoise(0), "H_2^c", budget=[1, 3, 0])
     with pytest.raises(InputError, match="share 0 is 0"):
