@@ -84,7 +84,7 @@ class Release:
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
     measurements : Measurements, optional
-        All that it learned of the true counts; so far, of `clustering` and `range-query`.
+        All that it learned of the true counts; so far, of `group-size`, `clustering` and `range-query`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     """
