@@ -13,7 +13,6 @@ from test_measurement_mutants import MUTANTS, mutant, true_answers
 from benchmarks.audit import Spared, measured_differently
 from hierdp.audit import CASES, SAMPLERS, audit
 from hierdp.measurements.measuring import Measuring
-from hierdp.mechanisms.group_size import mechanism as group_size
 from hierdp.mechanisms.tabulation import audit as tabulation_cases
 from hierdp.privacy import noise
 from hierdp.privacy.noise import SimulatedNoise
@@ -43,7 +42,9 @@ PLANTED = {
 REACHED = {
     "true answers to some queries of the last level": true_answers("group"),
     "a level of group sizes without noise": mutant(
-        group_size.measure_all, "= measured.counts", "= asked if level == 1 else measured.counts"
+        Measuring._noisy,
+        "noisy.counts.ravel()",
+        "(part if query.level[1] == 1 else noisy.counts).ravel()",
     ),
 }
 """Bugs whose queries or levels have other names in the cases of an audit."""
