@@ -9,7 +9,6 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from pandas import NA
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measurement import Measurement
@@ -59,8 +58,6 @@ class Case:
         Maps a table and noise to a release.
     fewer : float
         The number of runs is divided by this, for slow mechanisms; less than 1 where few runs show little.
-    also : callable, optional
-        Computes further numbers from the released ones, for mechanisms whose audit needs them.
     """
 
     mechanism: str
@@ -70,7 +67,6 @@ class Case:
     by: tuple[str, ...]
     run: Callable[[Any, Noise], Release]
     fewer: float = 1
-    also: Callable[[Seen], Seen] | None = None
 
     @property
     def name(self) -> str:
@@ -95,7 +91,6 @@ class Case:
             for value in VALUES
             if value in table
             for row, number in zip(rows, table[value].tolist(), strict=True)
-            if number is not NA  # the root of a range query, which is not measured
         }
         for name, value in release.settings.items():
             if isinstance(value, int | float):
@@ -103,8 +98,7 @@ class Case:
             elif isinstance(value, list) and all(isinstance(one, int | float) for one in value):
                 found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
         noisy = (*_of_measurements(release.measurements or ()), *_of_steps(release.steps))
-        found = {name: round(number, DIGITS) for name, number in (*found.items(), *noisy)}
-        return found if self.also is None else {**found, **self.also(found)}
+        return {name: round(number, DIGITS) for name, number in (*found.items(), *noisy)}
 
 
 def _of_measurements(measurements: Iterable[Measurement]) -> Iterator[tuple[str, float]]:
