@@ -19,7 +19,7 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.private import private_size
-from hierdp.mechanisms.group_size.mechanism import measure_all
+from hierdp.mechanisms.group_size.mechanism import measure
 from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
@@ -206,7 +206,7 @@ def flows(table):
 
 def by_group_size(table, noise, method="M_c^dp"):
     data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(group_leaves(table))))
-    measure_all(data, 1.0, noise, GROUP_SIZE[method])
+    measure(data, 1.0, noise, GROUP_SIZE[method])
 
 
 def by_count_of_counts(table, noise, **options):
