@@ -1,7 +1,8 @@
 """The tables and pictures quoted elsewhere, made from the committed results only.
 
 Run as ``python -m benchmarks.headline [NAME] [--into README.md] [--plots docs]``. It prints the table of that
-name: headline, five (its first columns, for five models), growth, peers, machine, outsider, edition,
+name: headline, five (its first columns, for five models), growth, peers, machine, outsider-small,
+outsider-medium, edition,
 edition-table, edition-forms-small, edition-forms-medium, edition-wrong, formulations.
 ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->`` with
 its table. ``--plots`` draws the picture of growth. A test compares the quotes with the tables made here.
@@ -106,11 +107,11 @@ def machine(results: Path) -> str:
     return "\n".join(lines)
 
 
-def outsider(results: Path) -> DataFrame:
-    """What other programs say of the small set's files: a row for each solver and kind of file."""
+def outsider(results: Path, which: str) -> DataFrame:
+    """What other programs say of the files of a set: a row for each solver and kind of file."""
     import pandas as pd
 
-    found = pd.read_csv(results / "outsider.csv").pivot(
+    found = pd.read_csv(results / f"outsider-{which}.csv").pivot(
         index=["solver", "file"], columns="says", values="files"
     )
     shown = [says for says in ("agrees", "makes no claim", "disagrees") if says in found]
@@ -135,8 +136,8 @@ def table(name: str, results: Path = RESULTS) -> str:
         return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
     if name == "machine":
         return machine(results)
-    if name == "outsider":
-        return "\n".join(table_lines(outsider(results)))
+    if name.startswith("outsider-"):
+        return "\n".join(table_lines(outsider(results, name.removeprefix("outsider-"))))
     if name == "formulations":
         measured = store.read(results / "formulations.parquet", formulations.COLUMNS)
         return "\n".join(table_lines(formulations.table(measured)))
