@@ -171,7 +171,7 @@ def test_memory_is_measured_by_stage(monkeypatch, capsys):
         "write",
         "check",
     ]
-    assert "MB of proofs" in lines[-1]
+    assert "MB in proofs.zip" in lines[-1]
 
 
 def test_a_command_that_fails_says_why():
