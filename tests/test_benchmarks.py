@@ -27,7 +27,10 @@ from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
 from hierdp.counts import size_table
 from hierdp.execution import store
+from hierdp.measurements import file
+from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.group_size import repairs
+from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds
 from models import Chebyshev, Isotonic
 from solvers import solve
@@ -157,7 +160,9 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
 def test_memory_is_measured_by_stage(monkeypatch, capsys):
-    for module, name in ((size_table, "LARGE"), (size_table, "PART"), (repairs, "CELLS_A_BLOCK")):
+    sets = [(size_table, "LARGE"), (size_table, "PART"), (repairs, "CELLS_A_BLOCK")]
+    sets += [(Steps, "MOST"), (Recording, "MOST"), (file, "ROWS")]
+    for module, name in sets:
         monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets
     monkeypatch.setattr("sys.argv", ["group_size_memory", "--regions", "400"])
     group_size_memory.main()
@@ -172,6 +177,7 @@ def test_memory_is_measured_by_stage(monkeypatch, capsys):
         "check",
     ]
     assert "MB in proofs.zip" in lines[-1]
+    assert "MB in measurements.parquet" in lines[-1]
 
 
 def test_a_command_that_fails_says_why():
