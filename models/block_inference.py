@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import effects, exact
+from models.arithmetic import effects, exact, rounding
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
@@ -240,7 +240,8 @@ class BlockInference:
             price = self._read(self._slope(exact.fractions(x) if exactly else x.astype(float), exactly))
         price = self._valid(exact.fractions(price) if exactly else price.copy())
         bound = dual_bound(self.tree, self.workload, self.data, self.information, price)
-        return judge_exactly(cost, bound, exactly, {"prices": price}, LEFT)
+        unit = rounding.unit_of(self.data[1], self.data[0])
+        return judge_exactly(cost, bound, exactly, {"prices": price}, LEFT, unit)
 
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective at x; shape (nodes, cells)."""

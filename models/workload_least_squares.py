@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, tolerance_for
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
@@ -284,7 +284,10 @@ class WorkloadLeastSquares(OfChildren):
             return infeasible(objective, broken)
         point, price, charge = self._witness(witness, x, exactly)
         bound = dual_bound(self, self.most, point, price, charge)
-        return judge_exactly(cost, bound, exactly, {"prices": price, "rules": charge, "point": point}, LEFT)
+        kept = {"prices": price, "rules": charge, "point": point}
+        parent = None if self.parent is None else np.asarray(self.parent)
+        unit = rounding.unit_of(self.data[1], self.data[0], parent)
+        return judge_exactly(cost, bound, exactly, kept, LEFT, unit)
 
     def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
         """The point, the prices of the parent's cells and those of the rules, made valid."""

@@ -104,6 +104,22 @@ def magnitude(model):
     return weight * reach * reach
 
 
+def strategy(model, x):
+    """The exact cost of an answer to `StrategySDP`, and whether it is feasible; None if it has no cost."""
+    w, x = (np.array([*map(Fraction, np.ravel(part)), None], object)[:-1] for part in (model.workload, x))
+    w, x = w.reshape(-1, model.bins), x.reshape(model.bins, model.bins)
+    left, right = x.copy(), w.T.copy()
+    for k in range(model.bins):  # Gaussian elimination: all pivots of a positive definite matrix are above 0
+        if left[k, k] <= 0:
+            return None, False
+        for i in {*range(model.bins)} - {k}:
+            share = left[i, k] / left[k, k]
+            left[i] -= share * left[k]
+            right[i] -= share * right[k]
+    feasible = (x == x.T).all() and (np.diag(x) <= 1).all()
+    return (w.T * right / np.diag(left)[:, None]).sum(), bool(feasible)
+
+
 LINEAR = {
     *("BlockInference", "Chebyshev", "ConstrainedInference", "ControlledRounding", "FixedSum", "Isotonic"),
     *("Merging", "NonNegativeInference", "SimplexQP", "TreeAbsolute", "WorkloadLeastSquares"),
@@ -137,6 +153,11 @@ class Trial:
         if not any(isinstance(v, float) for v in shown) and not isinstance(self.least, float):
             return 0
         return CLOSE * self.scale(x)
+
+    def tolerance(self, proof, x, cost):
+        """How far above the least cost an answer may be that counts as optimal."""
+        in_floats = any(isinstance(v, float) for v in (proof.objective, proof.bound, cost))
+        return self.slack(proof, x) + (FLOAT_TOLERANCE * max(1, abs(cost)) if in_floats else 0)
 
     def scale(self, x):
         """The magnitude of an answer's costs."""
@@ -174,9 +195,7 @@ class Trial:
             tally["optimal"] += 1
             if cost is None or proof.bound is None:
                 raise self.wrong(x, witness, f"optimal, and costs {cost}: {proof}")
-            in_floats = any(isinstance(v, float) for v in (proof.objective, proof.bound, cost))
-            slack = self.slack(proof, x) + (FLOAT_TOLERANCE * max(1, abs(cost)) if in_floats else 0)
-            if not cost <= self.least + slack:
+            if not cost <= self.least + self.tolerance(proof, x, cost):
                 raise self.wrong(x, witness, f"optimal at {cost}, but an answer costs {self.least}: {proof}")
             if not feasible and not _in_floats(x):
                 raise self.wrong(x, witness, f"optimal, and not feasible: {proof}")
@@ -184,6 +203,75 @@ class Trial:
     def wrong(self, x, witness, how):
         call = f"{magnitudes.code(self.model)}.certificate({magnitudes.code(x)}, {magnitudes.code(witness)})"
         return FalseProofError(f"{how}\n    {call:.1500}")
+
+
+REAL = {
+    *("BlockInference", "BudgetSplit", "Clustering", "ConstrainedInference", "CumulativeQIP, relaxed"),
+    *("HierarchyQIP", "Isotonic", "Merging", "NonNegativeInference", "Segmentation", "SimplexQP"),
+    *("StrategySDP", "WorkloadLeastSquares"),
+}
+"""Models that take floats."""
+
+UNSCALED = {"Clustering", "Segmentation", "StrategySDP"}
+"""Models whose answers do not grow with the data."""
+
+
+class FarTrial(Trial):
+    """Floats whose squares may overflow or underflow: rounding lifts no bound, and tolerances are relative.
+
+    `scale` is the magnitude of costs: a number of the data squared, times a weight.
+    """
+
+    def __init__(self, name, model, known, witnesses, scale):
+        self.size = scale
+        super().__init__(name, model, known, witnesses)
+
+    def judged(self, x):
+        """In Fractions."""
+        if self.name == "StrategySDP":
+            return x, *strategy(self.model, x)
+        fractions = magnitudes._each(np.asarray(x).astype(object), Fraction)
+        return x, self.exact.objective(fractions), not self.exact.violations(fractions)
+
+    def slack(self, proof, x):  # noqa: ARG002
+        """Certificates know their rounding errors."""
+        return 0
+
+    def tolerance(self, proof, x, cost):  # noqa: ARG002
+        """Relative to the cost, or to the data if they are small; and what rounding to 47 digits changes."""
+        if self.name in ("BudgetSplit", "StrategySDP"):
+            return Fraction(FLOAT_TOLERANCE) * cost
+        return Fraction(FLOAT_TOLERANCE) * max(min(1, self.size), cost) + self.size / 2**80
+
+
+def _far(name, base, known, witness, rng):
+    """A trial with answers times a power of 2, as the data are; None if the model refuses them."""
+    make, a, b = magnitudes.far(base, rng)
+    try:
+        model = make()
+    except ValueError:
+        return None
+    answers = [magnitudes.times(np.asarray(x), 0 if name in UNSCALED else a) for x in known]
+    witnesses = [None]
+    if hasattr(model, "total"):
+        answers.append(np.zeros_like(answers[0]))
+    if name in LINEAR | UNSCALED:
+        with contextlib.suppress(Exception):  # a failure of a fast path is another test's matter
+            answers.append(fast.answer(model)[0])
+    with contextlib.suppress(ValueError):
+        witnesses.append(dict(model.certificate(answers[-1]).witness))
+    for exponent in {0, 2 * a, b, a + b, b - 3 * a}:
+        witnesses.append({key: magnitudes.times(value, exponent) for key, value in witness.items()})
+        shaken = 1 + rng.choice([1e-15, 1e-9, 0.1, 1])
+        witnesses.append({key: _times(value, shaken) for key, value in witnesses[-1].items()})
+    if hasattr(model, "total"):  # its counts are not small: sums may be off by a tolerance for units
+        a = max(a, 0)
+    size = Fraction(2) ** (b + getattr(base, "p", 2) * a) * 2**10
+    return FarTrial(name, model, answers, witnesses, size)
+
+
+def _times(value, factor):
+    return value * factor if isinstance(value, np.ndarray | float) else value
 
 
 def _in_floats(x):
@@ -218,6 +306,11 @@ def trials(name, seed):
         if not known:
             continue
         some = [known[int(k)] for k in rng.permutation(len(known))[:3]]
+        if name in REAL and rng.random() < 0.3:
+            trial = _far(name, base, [best, *some], genuine, rng)
+            if trial is not None:
+                yield trial
+            continue
         model, scale = base, 1
         if rng.random() < 0.7:
             make, scale = magnitudes.grown(base, rng)

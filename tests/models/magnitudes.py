@@ -77,6 +77,34 @@ def grown(model, rng):
     return lambda: replace(model, **changed), scale
 
 
+NUMBERS = {"noisy", "values", "parent", "lower", "upper", "last", "noise_scale", "estimates", "epsilon"}
+
+
+def far(model, rng):
+    """The instance with floats for data, times powers of 2 whose squares floats may not hold.
+
+    Returns a function that makes it, and the two exponents: of numbers and of weights.
+    """
+    a, b = (int(rng.integers(-560, 561)) * int(rng.integers(0, 4) > 0) for _ in range(2))
+    exponents = dict.fromkeys(NUMBERS, a) | {"weights": b, "variance": -b, "price": 2 * a, "workload": a}
+    names = [f.name for f in fields(model) if f.init and f.name in exponents]
+    changed = {name: times(getattr(model, name), exponents[name]) for name in names}
+    if hasattr(model, "total"):  # a whole number: 0 if it would be a fraction
+        changed["total"] = _each(model.total, lambda v: v * 2**a if a >= 0 else 0)
+    return lambda: replace(model, **changed), a, b
+
+
+def times(value, exponent):
+    """Numbers times a power of 2, as floats; anything else as it is."""
+    if isinstance(value, tuple | list):
+        return type(value)(times(part, exponent) for part in value)
+    if not (_number(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "iufO")):
+        return value
+    with np.errstate(all="ignore"):
+        found = np.ldexp(np.asarray(value).astype(float), exponent)
+    return found if isinstance(value, np.ndarray) else float(found)
+
+
 def _as(value, kind):
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iO":
         return value

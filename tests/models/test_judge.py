@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from models import (
+    BlockInference,
     BudgetSplit,
     Clustering,
     ConstrainedInference,
@@ -74,11 +75,14 @@ def test_a_cost_beyond_floats_is_never_proved_in_floats(objective):
 
 def test_small_data_have_a_small_tolerance():
     """Costs of 1e-14 and 0: an absolute tolerance of 1e-7 would not tell them apart."""
+    cell = Workload.marginals((1,), [(0,)])
     for model, wrong in (
         (Isotonic([0.0, 1e-7]), [1e-7, 1e-7]),
         (SimplexQP([1e-7, 0.0], total=0, integer=False), [0.0, 0.0]),
         (Merging([[1e-7]], [[1]]), [0.0]),
         (NonNegativeInference(Tree([]), [1e-7]), [0.0]),
+        (BlockInference(Tree([]), cell, [[1e-7]], [[1]]), [[0.0]]),
+        (WorkloadLeastSquares(cell, [[1e-7]], [[1]]), [[0.0]]),
     ):
         best, witness = fast.answer(model)
         assert model.certificate(best, witness).optimal, model
