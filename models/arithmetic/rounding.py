@@ -79,7 +79,7 @@ def of_sums(price_square: float, square: float, children: int) -> float:
     return math.inf if math.isnan(error) else error
 
 
-def unit_of(weights: Array, *arrays: Array) -> float:
+def unit_of(weights: Array, *arrays: Array | None) -> float:
     """The `unit` of ``Σ w (x − y)²`` with such weights and numbers."""
     largest = reach(*arrays)
     return min(1.0, reach(weights) * largest * largest)
