@@ -12,8 +12,10 @@ from hierdp.check.again import Again
 from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.registry import released_by
+from hierdp.privacy.budget import spends_of
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise, _kept, _named
 from hierdp.privacy.threshold import miss_of
 from hierdp.record.proofs import SavedStep
@@ -111,7 +113,7 @@ def recovered(made):
 
 
 def replayed(made, manifest):
-    """What `hierdp check` finds in the steps of a release, given its manifest."""
+    """What `hierdp check` finds in the steps of a release whose files all agree with a manifest."""
     manifest = budget_of_one_row(manifest)
     steps = (
         SavedStep(step.name, step.model, step.solution.x, step.solution.witness, problems=step.problems)
@@ -122,7 +124,9 @@ def replayed(made, manifest):
     if checking.again is None:
         checking.replay(saved, made.table, manifest, made.regions)
     else:
-        written = Written(manifest, made.table, made.regions, made.measurements)
+        answers = [found.answers for found in made.measurements]
+        parts = tuple(map(Measurement, spends_of(manifest["budget"]), answers))
+        written = Written(manifest, made.table, made.regions, Measurements(parts))
         Again(checking, written, Path("proofs.zip"))(saved)
     return saved
 

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hierdp import SimulatedNoise, release
+from hierdp import Measurements, SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, check
 from hierdp.check.noise import LITTLE, MUCH, _little, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
-from hierdp.privacy.budget import Spend
+from hierdp.measurements.measurement import Measurement
+from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
 from hierdp.privacy.twice import CountNoise, Families, Twice, of_families, of_tree
@@ -193,12 +194,25 @@ def claim(manifest, factor):
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
     if told["delta"]:
-        del told["conversion"]  # the papers' conversion has an inverse in closed form
+        told.pop("conversion", None)  # the papers' conversion has an inverse in closed form
         told["epsilon"] = papers_epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
         told["rho"] = papers_rho_of(told["epsilon"], told["delta"])
     else:
         told["epsilon"] *= ROUNDING / factor
     told["spent"] /= factor ** (2 if told["delta"] else 1)
+
+
+def claim_in(folder, table, factor):
+    """Claim so many times the noise in every file of a written release, and seal it again."""
+    manifest = json.loads((folder / files.MANIFEST).read_text())
+    claim(manifest, factor)
+    (folder / files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    (folder / files.REPORT).write_text(release_report(table, manifest))
+    if (folder / files.MEASUREMENTS).exists():
+        answers = [found.answers for found in Measurements.read(folder / files.MEASUREMENTS)]
+        claimed = map(Measurement, spends_of(manifest["budget"]), answers)
+        Measurements(tuple(claimed)).write(folder / files.MEASUREMENTS)
+    seal.seal(folder)
 
 
 @pytest.mark.parametrize("kind", quick(KINDS, every=3))
@@ -209,13 +223,8 @@ def test_only_an_impossible_scale_fails(tmp_path, kind):
     before = {line.check: line.verdict for line in check(folder)}
     assert FAILS not in before.values()
     assert before["noise"] == HOLDS
-    told = (folder / files.MANIFEST).read_text()
-    for factor, word in ((6.0, "smaller"), (1 / 6, "larger")):
-        manifest = json.loads(told)
-        claim(manifest, factor)
-        (folder / files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-        (folder / files.REPORT).write_text(release_report(made.table, manifest))
-        seal.seal(folder)
+    for factor, word in ((6.0, "smaller"), (1 / 36, "larger")):  # of what was claimed just before
+        claim_in(folder, made.table, factor)
         (line,) = [line for line in check(folder) if line.verdict == FAILS]
         assert line.check == "noise"
         assert f"the noise is {word} than a scale of" in line.why

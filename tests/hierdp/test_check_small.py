@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from measurements import replayed
-from test_check_noise import claim
+from test_check_noise import claim, claim_in
 
 from hierdp import SimulatedNoise
 from hierdp.check import check
@@ -13,10 +13,7 @@ from hierdp.check.noise import check_noise
 from hierdp.check.public import check_public
 from hierdp.check.result import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.execution import seal
 from hierdp.mechanisms.group_size import group_size
-from hierdp.record import files
-from hierdp.reports.release import release_report
 from hierdp.tables import GroupSizes
 from tests.marks import quick
 
@@ -33,12 +30,8 @@ def four_by_nine(seed, largest=60, method="M_c^dp"):
 def verdict(found, tmp_path, factor):
     """The verdict on the noise, with a claim of so many times the noise."""
     folder = found.write(tmp_path / "out", overwrite=True)
-    manifest = json.loads((folder / files.MANIFEST).read_text())
     if factor != 1:
-        claim(manifest, factor)
-        (folder / files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-        (folder / files.REPORT).write_text(release_report(found.table, manifest))
-        seal.seal(folder)
+        claim_in(folder, found.table, factor)
     lines = {line.check: line.verdict for line in check(folder)}
     assert all(lines[name] == HOLDS for name in ("budget: each loss", "budget: sum", "budget: queries"))
     return lines["noise"]

@@ -34,7 +34,7 @@ from tests.marks import quick
 
 FILES = {
     *("released.parquet", "released.csv", "finest.parquet", "finest.csv", "regions.csv"),
-    *("manifest.json", "proofs.zip", "report.html", "SHA256SUMS", "NOT-PRIVATE.txt"),
+    *("manifest.json", "measurements.parquet", "proofs.zip", "report.html", "SHA256SUMS", "NOT-PRIVATE.txt"),
 }
 
 

@@ -173,6 +173,7 @@ def range_query(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from hierdp.privacy.noise import SimulatedNoise
     >>> data = Histogram.of(np.full(64, 100), "age")
     >>> made = range_query(data, epsilon=1, noise=SimulatedNoise(0))
