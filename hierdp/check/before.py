@@ -17,7 +17,6 @@ from hierdp.counts.size_table import fits, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
-from hierdp.mechanisms.range_query.wavelet import coefficients
 from hierdp.privacy.budget import spends_of, split
 from hierdp.record.proofs import read
 from hierdp.record.written import Written
@@ -131,6 +130,8 @@ def _ranges(table: DataFrame, manifest: Mapping[str, Any]) -> tuple[dict[str, An
         counts = table["count"].to_numpy(np.float64).reshape(shape)
         if not np.abs(counts).sum() * counts.size < EXACT:
             raise Differs("the counts are too large for their coefficients to be recovered")
+        from hierdp.mechanisms.range_query.wavelet import coefficients
+
         return settings, [np.rint(coefficients(counts)).astype(np.int64).ravel()]
     if manifest["mechanism"] == "matrix":
         noisy = settings.pop("noisy")

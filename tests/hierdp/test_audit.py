@@ -220,8 +220,9 @@ def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
         made = make(table, np.random.default_rng(0) if isinstance(rng, Undisturbed) else rng)
         spent = Ledger(claim, delta, "any", ())
         return SimpleNamespace(
-            table={"i": np.arange(len(made)), "count": np.array(made)}, settings={}, ledger=spent, steps=()
-        )
+            table={"i": np.arange(len(made)), "count": np.array(made)}, settings={}, ledger=spent,
+            measurements=None, steps=(),
+        )  # fmt: skip
 
     return Case("plain", "plain", change, tables, ("i",), run)
 

@@ -195,7 +195,7 @@ def test_answers_are_read_without_what_made_the_release(tmp_path):
     assert not found & {
         "solvers",
         "hierdp.record.release",
-        "hierdp.privacy.noise",
+        "opendp",
         "hierdp.mechanisms.range_query.mechanism",
     }
 
