@@ -190,10 +190,9 @@ class ConstrainedInference:
         exactly = exact.is_exact(x) and exact.is_exact(noisy)
         prove: Any = _prices
         zero: Any = 0.0
+        if exact.is_exact(x) and (broken := self.violations(x)):
+            return infeasible(self.objective(x), broken)
         if exactly:
-            broken = self.violations(x)
-            if broken:
-                return infeasible(self.objective(x), broken)
             x, noisy, variance = (exact.fractions(part) for part in (x, noisy, variance))
             prove, zero = _prices.py_func, Fraction(0)
         else:

@@ -142,7 +142,8 @@ class Merging:
         sums, mass = self.sums()
         exactly = all(exact.is_exact(part) for part in (x, *self.data))
         if not exactly:
-            proof = self._nearly(x.astype(float), sums, mass, float(objective))
+            plain = exact.floats(x), exact.floats(sums), exact.floats(mass)
+            proof = self._nearly(*plain, exact.as_float(objective))
             if proof.optimal or not self.integer:
                 return proof
             # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.

@@ -11,9 +11,6 @@ import numpy as np
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 
-LARGEST = 10**300
-"""Larger integers are refused: floats do not hold them."""
-
 FEASIBILITY_TOLERANCE = 1e-6
 """Relative amount by which an answer in floats may break a constraint; integer answers get none."""
 
@@ -77,7 +74,7 @@ def _of_objects(array: Array, integer: bool) -> Array:
         value: Any = given.item() if isinstance(given, np.generic) else given
         if isinstance(value, float) and not integer and abs(value) < float("inf"):
             value = Fraction(value)
-        if not isinstance(value, int | Fraction) or not -LARGEST <= value <= LARGEST:
+        if not isinstance(value, int | Fraction) or not -exact.LARGEST <= value <= exact.LARGEST:
             place, kinds = _place(number, array.shape), "integers" if integer else "finite numbers"
             raise ValueError(
                 f"the answer holds {value!r:.40} at {list(place)}; it must hold {kinds} up to 1e300"

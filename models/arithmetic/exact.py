@@ -22,6 +22,9 @@ Number = int | float | Fraction
 FLOAT_WHOLE = 2**53
 """Floats hold all whole numbers up to this size."""
 
+LARGEST = 10**300
+"""Larger integers and Fractions are refused: floats do not hold them."""
+
 LIMIT = 2**62
 """Intermediate values of int64 arithmetic stay below it in size; twice as much still fits 64 bits."""
 
@@ -137,6 +140,13 @@ def as_float(value: Number) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def floats(array: Array) -> Array:
+    """The numbers as float64; infinite where floats cannot hold them."""
+    if array.dtype != object:
+        return array.astype(float, copy=False)
+    return np.array([as_float(value) for value in array.ravel().tolist()]).reshape(array.shape)
 
 
 def counted(cost: Number, exactly: bool) -> Number:
@@ -267,6 +277,9 @@ def as_data(name: str, values: Any, ndim: int = 1) -> Array:
         if not all(isinstance(v, int | Fraction | np.integer) for v in array.flat):
             raise ValueError(f"{name}: an object array may hold only int and Fraction")
         array = objects((int(v) if v.denominator == 1 else v for v in array.flat), array.shape)
+        parts = [(abs(v.numerator), v.denominator) for v in array.flat]
+        if not all(a <= LARGEST * b and b <= LARGEST * max(a, 1) for a, b in parts):
+            raise ValueError(f"{name}: numbers other than 0 must be between 1e-300 and 1e300 in size")
     elif np.issubdtype(array.dtype, np.integer) or array.dtype == bool or array.size == 0:
         if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
             raise ValueError(f"{name} has values beyond 64-bit signed integers")

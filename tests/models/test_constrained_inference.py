@@ -444,3 +444,19 @@ def test_millions_of_leaves_a_variance_a_level_by_the_normal_equations(branching
     solution = solve(model)
     assert solution.status == "optimal"
     normal_equations_hold(tree, noisy, levels[tree.level], np.asarray(solution.x))
+
+
+def test_an_exact_answer_has_exact_sums_also_if_the_noisy_counts_are_floats():
+    """Those of least squares in floats are off by rounding; leaves as Fractions give sums that are not."""
+    tree = Tree([[0, 0, 0], [1]])
+    model = ConstrainedInference(tree, np.array([-1.0, 0, 2, 1, -1]) * 2**26, [2**26] * 5)
+    x = solve(model).x
+    assert model.certificate(x).optimal
+    summed = tree.sum_up(exactly(x)[tree.leaves])
+    assert model.certificate(summed).optimal
+    summed[2] += Fraction(1, 2**60)
+    for off in (exactly(x), summed):
+        proof = model.certificate(off)
+        assert not proof.optimal
+        assert proof.bound is None
+        assert proof.reason.startswith("not feasible: consistency: node 0")

@@ -148,3 +148,24 @@ def test_no_gap_in_floats_is_negative():
     )
     assert solve(model).x.tolist() == [1000]
     assert 0 <= model.certificate([1001]).gap < 1e-9
+
+
+def test_floats_whose_squares_overflow_prove_nothing_and_raise_nothing():
+    """Sums that 64 bits do not hold are Python integers; products with the answer in floats are infinite."""
+    large = 2**27
+    model = Merging(
+        np.array([[large, 0], [-large // 2, 0]], object),
+        np.array([[large, large], [2 * large, 3 * large]], object),
+    )
+    proof = model.certificate([-1e290, -1e290])
+    assert not proof.optimal
+    assert proof.bound == -np.inf
+    assert proof.objective == np.inf
+    assert Merging(np.array([[10**299], [0]], object), [[1], [1]]).certificate([0.5]).bound == -np.inf
+
+
+@pytest.mark.parametrize("number", [10**301, Fraction(10**400, 7), Fraction(1, 10**301), -(10**400)])
+def test_numbers_that_floats_do_not_hold_are_no_data(number):
+    for data in ([[number], [0]], [[1], [1]]), ([[1], [1]], [[abs(number)], [1]]):
+        with pytest.raises(ValueError, match="must be between 1e-300 and 1e300"):
+            Merging(*(np.array(part, object) for part in data))
