@@ -70,7 +70,7 @@ class BudgetSplit:
         epsilon = epsilon.item() if isinstance(epsilon, np.generic) else epsilon
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
             raise ValueError(f"epsilon must be a number, got {epsilon!r}")
-        if not 0 < epsilon < float("inf"):
+        if not (epsilon > 0 and exact.as_float(epsilon) < float("inf")):
             raise ValueError(f"epsilon is {epsilon}: it must be positive and finite")
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "epsilon", epsilon)
@@ -122,9 +122,10 @@ class BudgetSplit:
         """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
         x = answer_of(x, np.shape(self.weights), integer=False)
         found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x <= 0)]
-        slack = 0 if exact.is_exact(x) else FEASIBILITY_TOLERANCE * float(self.epsilon)
+        exactly = exact.is_exact(x)
+        slack = 0 if exactly else FEASIBILITY_TOLERANCE * float(self.epsilon)
         total: Any = exact.total(x)
-        if abs(total - self.epsilon) > slack:
+        if abs(total - (Fraction(self.epsilon) if exactly else float(self.epsilon))) > slack:
             found.append(f"total: the shares add up to {total}, not {self.epsilon}")
         return found
 

@@ -126,7 +126,12 @@ class NonNegativeInference:
     def objective(self, x: Any) -> Number:
         """Σ w·(x − n)²; an `int` if data and answer are whole."""
         noisy, weights = self.data
-        return distance(answer_of(x, noisy.shape, self.integer), noisy, 2, weights)
+        x = answer_of(x, noisy.shape, self.integer)
+        cost = distance(x, noisy, 2, weights)
+        if cost != cost:  # 0 times a square that passes what floats hold
+            asked = weights > 0
+            return distance(x[asked], noisy[asked], 2, weights[asked])
+        return cost
 
     def violations(self, x: Any) -> list[str]:
         """Negative and fractional counts, and nodes whose children do not sum to them."""

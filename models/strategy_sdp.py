@@ -126,18 +126,19 @@ class StrategySDP:
             return float(np.sum(half * half))
 
     def violations(self, x: Any) -> list[str]:
-        """Diagonal entries above 1 and asymmetry, beyond 1e-6; an X that is not positive definite."""
+        """Diagonal entries above 1, asymmetry (floats: beyond 1e-6), and no positive definiteness."""
         return self._broken(x, self._factor(x))
 
     def _broken(self, x: Any, lower: Floats | None) -> list[str]:
         """The violations, given X's Cholesky factor."""
-        x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
-        slack = FEASIBILITY_TOLERANCE
+        x = exact.widened(answer_of(x, (self.bins, self.bins), integer=False), 2)
+        slack = 0 if exact.is_exact(x) else FEASIBILITY_TOLERANCE
         found = [f"sensitivity: X[{j}, {j}] = {x[j, j]} > 1" for j in np.flatnonzero(np.diag(x) > 1 + slack)]
         for i, j in np.argwhere(np.triu(np.abs(x - x.T) > slack)):
             found.append(f"symmetry: X[{i}, {j}] = {x[i, j]}, X[{j}, {i}] = {x[j, i]}")
         if lower is None:
-            found.append(f"positive definite: X has the eigenvalue {scipy.linalg.eigvalsh((x + x.T) / 2)[0]}")
+            least = scipy.linalg.eigvalsh((x + x.T).astype(float) / 2)[0]
+            found.append(f"positive definite: X has the eigenvalue {least}")
         return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:

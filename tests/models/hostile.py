@@ -29,11 +29,13 @@ of an instance of at most 20 numbers a few times, each time by 2⁻⁵³ of it; 
 the data's magnitude may round each entry to 47 digits."""
 
 
-def exactly(model):
-    """The model with its data as Fractions; the model itself if it takes none."""
+def exactly(model, chosen=lambda _: True):
+    """The model with its data, or the chosen fields of them, as Fractions; itself if it takes none."""
     changed = {}
     for field in fields(model):
         value = getattr(model, field.name)
+        if not chosen(field.name):
+            continue
         if field.init and isinstance(value, np.ndarray) and value.dtype.kind == "f":
             changed[field.name] = magnitudes._each(value.astype(object), _fraction)
         elif field.init and isinstance(value, float) and math.isfinite(value):
@@ -230,7 +232,7 @@ class FarTrial(Trial):
         """In Fractions."""
         if self.name == "StrategySDP":
             return x, *strategy(self.model, x)
-        fractions = magnitudes._each(np.asarray(x).astype(object), Fraction)
+        fractions = in_fractions(x)
         return x, self.exact.objective(fractions), not self.exact.violations(fractions)
 
     def slack(self, proof, x):  # noqa: ARG002
@@ -239,6 +241,8 @@ class FarTrial(Trial):
 
     def tolerance(self, proof, x, cost):  # noqa: ARG002
         """Relative to the cost, or to the data if they are small; and what rounding to 47 digits changes."""
+        if not any(isinstance(v, float) for v in (proof.objective, proof.bound)):
+            return 0
         if self.name in ("BudgetSplit", "StrategySDP"):
             return Fraction(FLOAT_TOLERANCE) * cost
         return Fraction(FLOAT_TOLERANCE) * max(min(1, self.size), cost) + self.size / 2**80
@@ -266,8 +270,18 @@ def _far(name, base, known, witness, rng):
         witnesses.append({key: _times(value, shaken) for key, value in witnesses[-1].items()})
     if hasattr(model, "total"):  # its counts are not small: sums may be off by a tolerance for units
         a = max(a, 0)
+    if rng.random() < 0.4:  # exact data with answers in floats, exact answers to floats, and both
+        if rng.random() < 0.7:
+            with contextlib.suppress(ValueError):
+                model = exactly(model, lambda _: rng.random() < 0.6)
+        answers += [in_fractions(x) for x in answers]
     size = Fraction(2) ** (b + getattr(base, "p", 2) * a) * 2**10
     return FarTrial(name, model, answers, witnesses, size)
+
+
+def in_fractions(x):
+    """The answer without rounding."""
+    return magnitudes._each(np.asarray(x).astype(object), Fraction)
 
 
 def _times(value, factor):

@@ -178,3 +178,20 @@ def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
     solve_conic(model, "scs")
     assert "time_limit_secs" not in asked["SCS"]
     assert solve_conic(model, "highs").status == "unsupported"
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0**-30 / 3, Fraction(1, 3)])
+def test_exact_shares_add_up_exactly(epsilon):
+    """Also where the budget is a float, which a sum of Fractions must not be rounded to."""
+    model = BudgetSplit([1, 1, 1], epsilon)
+    shares = np.array([Fraction(epsilon) / 3] * 3)
+    assert model.certificate(shares).optimal
+    assert model.certificate(shares.astype(float)).optimal
+    shares[0] += Fraction(1, 2**100)
+    assert not model.certificate(shares).optimal
+    assert model.violations(shares)[0].startswith("total: the shares add up to")
+
+
+def test_a_budget_that_floats_do_not_hold_is_refused():
+    with pytest.raises(ValueError, match="it must be positive and finite"):
+        BudgetSplit([1], 10**400)

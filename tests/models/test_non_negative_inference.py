@@ -267,3 +267,11 @@ def test_a_node_without_a_cost_has_no_negative_charge(integer):
     assert (proof.objective, proof.optimal) == (9, False)
     assert proof.bound == (0 if integer else pytest.approx(0, abs=1e-11))  # lowered by its rounding
     assert proof.bound <= 0
+
+
+def test_counts_of_weight_0_cost_nothing_however_large():
+    """Their squares may pass what floats hold, and 0 times that is not a number."""
+    model = NonNegativeInference(Tree([[0]]), [1e200, 3.0], [0.0, 2.0])
+    assert model.objective([4.0, 4.0]) == 2.0
+    assert model.certificate([4.0, 4.0]).gap >= 0
+    assert model.objective([1e200, 1e200]) == np.inf

@@ -202,3 +202,17 @@ def test_costs_are_as_exact_as_their_bound_says(apart):
         true = sum(v * p * p - 2 * wide * p * q + u * q * q for p, q in rows) / (u * v - wide * wide)
         off = abs(Fraction(StrategySDP(w).objective(x)) / true - 1)
         assert off <= strategy_sdp._cost_error(np.linalg.cholesky(x))
+
+
+def test_an_exact_answer_is_symmetric_and_its_sensitivity_at_most_1():
+    """A tolerance is for floats only."""
+    model, tiny, half = StrategySDP([[1, 0], [0, 1], [1, 1]]), Fraction(1, 2**60), Fraction(1, 2)
+    good = [[1, half], [half, 1]]
+    assert model.violations(np.array(good, object)) == []
+    lopsided, above = [[1, half + tiny], [half, 1]], [[1 + tiny, half], [half, 1]]
+    assert model.violations(np.array(lopsided, object))[0].startswith("symmetry: X[0, 1]")
+    assert model.violations(np.array(above, object))[0].startswith("sensitivity: X[0, 0]")
+    for broken in (lopsided, above):
+        assert model.certificate(np.array(broken, object)).bound is None
+        assert model.violations(np.array(broken, float)) == []
+    assert model.violations([[1, 2**63 - 1], [-(2**63), 1]])[0].startswith("symmetry: X[0, 1]")
