@@ -22,6 +22,7 @@ from typing import Any
 
 from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.measurements.origin import SameNoise
 from hierdp.mechanisms.registry import REPAIR, released_by
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import epsilon_of
@@ -324,6 +325,12 @@ def _spent(manifest: Mapping[str, Any], ledger: Ledger, signed: bool) -> Iterato
     if len(ledger.spends) > MOST_LINES:
         yield f"… and {len(ledger.spends) - MOST_LINES:,} more; manifest.json lists all of them."
     account, why = manifest.get("account"), manifest.get("without_account")
+    if same := manifest.get("same_noise_as"):
+        other, account = SameNoise(**same), same["account"]
+        yield (
+            f"The measurements are those of the release by {other.mechanism} with the fingerprint "
+            f"{other.fingerprint}. Both releases together cost no more than that one."
+        )
     if account:
         yield (
             f"Charged to the account of {account['data']!r}, as its entry {account['entry']} (digest "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hierdp.check import CheckResult
     from hierdp.counts.hierarchy import Hierarchy
     from hierdp.measurements.measurement import Measurements
+    from hierdp.record.release import Release
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,30 @@ class PublishedRelease:
         from hierdp.check import check
 
         return check(self.path, fingerprint, self.limit, public_key, account, all_steps)
+
+    def repair(self, method: str, **options: Any) -> Release:
+        """Post-process its measurements by another method, at no further budget; see `hierdp.same_noise`.
+
+        Parameters
+        ----------
+        method : str
+            Another method of its mechanism that measures the same, or its own with other options.
+        **options
+            Those of the post-processing, such as ``repair`` of range-query.
+
+        Returns
+        -------
+        Release
+            To be written like any other; its manifest names this release.
+
+        Raises
+        ------
+        InputError
+            If the method needs other measurements, or takes no such option.
+        """
+        from hierdp.same_noise import repaired
+
+        return repaired(self.path, method, self.limit, **options)
 
     def __repr__(self) -> str:
         """A summary in one line."""

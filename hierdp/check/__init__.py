@@ -21,6 +21,7 @@ from hierdp.check.proofs import check_proofs
 from hierdp.check.public import check_public
 from hierdp.check.report import check_report
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
+from hierdp.check.same_noise import check_same_noise
 from hierdp.check.shape import check_shape
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
@@ -155,6 +156,7 @@ def _checks(
         ("counts", lambda: _check_counts(table, manifest, regions)),
         ("budget", lambda: check_budget(manifest)),
         ("warnings", lambda: _check_cautions(folder, table, manifest)),
+        ("same noise", lambda: check_same_noise(folder, manifest)),
         ("public", lambda: check_public(manifest, older=not _same_version(manifest))),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
         ("report", lambda: check_report(folder, table, manifest)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
 from hierdp.errors import InputError
+from hierdp.measurements.origin import SameNoise
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.account import NOT_FINISHED, Account, Charge, Statement
 from hierdp.privacy.budget import Ledger
@@ -23,7 +24,9 @@ def check_account(
         statement = Account(path).statement()
     except InputError as unusable:
         return CheckResult("account", FAILS, str(unusable))
-    told = manifest.get("account")
+    told, same = manifest.get("account"), manifest.get("same_noise_as")
+    if same is not None:  # the measurements were charged for the release that they were made for
+        told, fingerprint = same["account"], SameNoise(**same).fingerprint
     if told is None:
         reason = manifest.get("without_account")
         why = "" if reason is None else f" ({reason})"

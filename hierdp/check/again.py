@@ -49,7 +49,7 @@ class Again:
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
-            self._recorded = Recorded(_measurements_of(release))
+            self._recorded = Recorded(measurements_of(release))
             table, settings = self._again(
                 self._recorded, saved.solve, release.table, release.manifest, release.regions
             )
@@ -78,7 +78,14 @@ class Again:
         return CheckResult(QUERIES, OPEN, f"{known} on steps that are not there")
 
 
-def _measurements_of(release: Written) -> Iterator[Measurement]:
+def measurements_of(release: Written) -> Iterator[Measurement]:
+    """The measurements of a release, whose spends must be those of its manifest.
+
+    Raises
+    ------
+    OtherQuery
+        If they are not, or there are none.
+    """
     if release.measurements is None:
         raise OtherQuery("there is no file of measurements")
     if release.manifest.get("measurements") != FORMAT:

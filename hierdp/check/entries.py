@@ -8,6 +8,7 @@ from typing import Any
 
 from hierdp.check.result import FAILS, CheckResult
 from hierdp.errors import InputError, listed
+from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.record.release import ENTRIES, OPTIONAL
 from hierdp.record.step import Proved
@@ -51,6 +52,8 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield "'holds'", manifest["holds"], HOLDS_OF
     if "account" in manifest:
         yield "'account'", manifest["account"], ("data", "entry", "digest")
+    if "same_noise_as" in manifest:
+        yield "'same_noise_as'", manifest["same_noise_as"], [field.name for field in fields(SameNoise)]
     known = [field.name for field in fields(Proved)]
     one = [name for name in known if name != "problems"]
     for line in manifest["solved"]:

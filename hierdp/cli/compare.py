@@ -98,6 +98,8 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
 @click.option("--public", is_flag=True, help="DATA are public, although they have an account.")
+@click.option("--same-noise", is_flag=True, help="All methods of a run start from the same noisy answers, so "
+              "that only their post-processing differs. They must measure the same.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
               help="Folder to create, for the report, the plot and the tables.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
@@ -116,6 +118,7 @@ def compare(
     seed: int,
     account: Path | None,
     public: bool,
+    same_noise: bool,
     out: Path,
     overwrite: bool,
     resume: Path | None,
@@ -153,6 +156,7 @@ def compare(
             seed=seed,
             account=account,
             public=public,
+            same_noise=same_noise,
             resume=saved,
             command=shlex.join(["hierdp", "compare", *args]),
             **options,

@@ -9,17 +9,20 @@ import click
 
 from hierdp.cli.app import complete
 from hierdp.cli.common import columns, console
-from hierdp.mechanisms.registry import REPAIR
+from hierdp.errors import InputError
+
+OF_TABLES = "levels", "count", "standard_error", "fixed", "root"
+OF_RELEASES = "repair", "backend", "time_limit"
+"""Options for tables of counts, and for releases."""
 
 
 @click.command()
 @click.argument("noisy", type=click.Path(path_type=Path))
-@click.option("--levels", required=True, metavar="COLUMNS", callback=lambda *given: columns(given[2]),
+@click.option("--levels", metavar="COLUMNS", callback=lambda *given: given[2] and columns(given[2]),
               help="The columns of regions, from coarse to fine: state,county. On rows of inner regions the "
                    "finer ones are empty; on the root's row all are.")  # fmt: skip
 @click.option(
     "--count",
-    required=True,
     metavar="COLUMN",
     help="The column of counts. whole and least-absolute need whole counts, the other methods take "
     "fractions; chebyshev rounds them to about a millionth.",
@@ -27,21 +30,27 @@ from hierdp.mechanisms.registry import REPAIR
 @click.option("--standard-error", metavar="COLUMN",
               help="A column of standard errors: counts weigh 1 / standard error², with chebyshev and "
                    "least-absolute 1 / standard error. Default: all weigh the same.")  # fmt: skip
-@click.option("--method", type=click.Choice([method.name for method in REPAIR.methods]),
-              default="hierarchy-qip", show_default=True,
-              help="least-squares: consistent; with standard errors if some are given. non-negative, whole: "
-                   "the nearest such counts. hierarchy-qip: whole and non-negative, of a given total. "
-                   "chebyshev: the same, with the least largest change, in standard errors. least-absolute: "
-                   "the same, with the least sum of absolute changes, robust against a few wrong "
-                   "counts.")  # fmt: skip
+@click.option("--method", metavar="NAME",
+              help="Default: hierarchy-qip. least-squares: consistent; with standard errors if some are "
+                   "given. non-negative, whole: the nearest such counts. hierarchy-qip: whole and "
+                   "non-negative, of a given total. chebyshev: the same, with the least largest change, in "
+                   "standard errors. least-absolute: the same, with the least sum of absolute changes, "
+                   "robust against a few wrong counts. For a release: another method of its mechanism; see "
+                   "`hierdp mechanisms`.")  # fmt: skip
 @click.option("--fixed", multiple=True, metavar="LEVEL",
               help="A level whose counts stay as given, such as root. Repeat it for more. For hierarchy-qip "
                    "and chebyshev, which take the total of least squares without it, and for "
                    "least-absolute.")  # fmt: skip
 @click.option("--window", type=click.IntRange(min=0), metavar="NUMBER",
-              help="Largest change of a given count below the fixed ones, for hierarchy-qip.")  # fmt: skip
-@click.option("--root", default="all", show_default=True, metavar="NAME",
-              help="Name of the region above all others.")  # fmt: skip
+              help="Largest change of a given count below the fixed ones, for hierarchy-qip; of a noisy "
+                   "count, for releases of group-size.")  # fmt: skip
+@click.option("--repair", metavar="NAME",
+              help="For releases of range-query: least squares, non-negative or whole.")  # fmt: skip
+@click.option("--backend", metavar="NAME", help="For releases of group-size: the solver.")
+@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="For releases of group-size: seconds for each step.")  # fmt: skip
+@click.option("--root", metavar="NAME",
+              help="Name of the region above all others. Default: all.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,
               help="Folder to create, for the tables, manifest.json, the report and the proofs.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
@@ -58,33 +67,59 @@ def repair(
     csv_safe: bool,
     **options: Any,
 ) -> None:
-    """Repair NOISY: counts that somebody else has noised or estimated, made consistent.
+    """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
 
-    NOISY is a Parquet or CSV file with one row per region: its level columns, its count, and optionally a
-    standard error. Rows of inner regions that were not measured may be missing. Each method is a model of the
-    project, solved and proved optimal; `hierdp check` verifies the result from its files. No noise is added,
-    and no privacy is claimed.
+    NOISY is a Parquet or CSV file with one row per region, of counts that somebody else has noised or
+    estimated: its level columns, its count, and optionally a standard error. Rows of inner regions that were
+    not measured may be missing. Each method is a model of the project, solved and proved optimal; `hierdp
+    check` verifies the result from its files. No noise is added, and no privacy is claimed.
+
+    Or NOISY is the folder of a release. Its noisy counts, in measurements.parquet, are post-processed by
+    another method of the same mechanism, or by the same one with another option. Nothing is measured again,
+    so both releases together cost no more than the first one.
 
     \b
     hierdp repair noisy.csv --levels state,county --count people --standard-error se --out repaired
     hierdp repair forecast.csv --levels region,shop --count sales --fixed root --out whole
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
+    hierdp repair released --method M_c --out released-by-M_c
     hierdp check repaired
     """
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
-    from hierdp.record.release import check_words
+    from hierdp.record.release import Release, check_words
     from hierdp.reports.solved import counted
+    from hierdp.same_noise import repaired
 
     check_words(title=title, note=note)
+    given = {name: value for name, value in options.items() if value not in (None, ())}
     with folder.appearing(out, overwrite, [noisy]) as aside:
-        made = repair_table(noisy, **options)
+        if noisy.is_dir():
+            refuse(given, OF_TABLES, f"{noisy} is a release, whose noisy counts are repaired")
+            if "method" not in given:
+                raise InputError(
+                    f"{noisy} is a release: name the method (--method) that is to start from its noise"
+                )
+            made: Release = repaired(noisy, **given)
+            budget = "the noise of the release: no further budget"
+        else:
+            refuse(given, OF_RELEASES, f"{noisy} is a table")
+            if missing := [f"--{name}" for name in ("levels", "count") if name not in given]:
+                raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
+            made = repair_table(noisy, **given)
+            budget = "no noise added, no privacy claimed"
         fingerprint = made.fill(aside, title=title, note=note, csv_safe=csv_safe)
     with complete(out):
         proved, solved = counted(line.line for line in made.proved)
         screen = console()
         screen.print(
-            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} problems proved optimal; no "
-            f"noise added, no privacy claimed. Written to {out}/; open {out}/report.html."
+            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} problems proved optimal; "
+            f"{budget}. Written to {out}/; open {out}/report.html."
         )
         screen.print(f"Fingerprint: {fingerprint} (for `hierdp check {out} --fingerprint …`)")
+
+
+def refuse(given: dict[str, Any], flags: tuple[str, ...], why: str) -> None:
+    """Refuse options of the other kind of input."""
+    if strange := [name for name in flags if name in given]:
+        raise InputError(f"--{strange[0].replace('_', '-')} does not apply: {why}")

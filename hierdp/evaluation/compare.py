@@ -24,6 +24,7 @@ from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.privacy.threshold import Changes
 from hierdp.reproduce.runs import seed_for
+from hierdp.same_noise import measured, post_processed
 from hierdp.tables import read
 from hierdp.tables.sources import run
 from models.arithmetic.arrays import Ints
@@ -41,6 +42,7 @@ def compare(
     seed: int = 0,
     account: str | Path | None = None,
     public: bool = False,
+    same_noise: bool = False,
     resume: str | Path | None = None,
     command: str | None = None,
     **options: Any,
@@ -67,6 +69,10 @@ def compare(
         An account of the data (see `hierdp.privacy.account`), if it is not beside them.
     public : bool
         States that the data are public although they have an account.
+    same_noise : bool
+        In each run all methods start from the same noisy answers: the first one measures, the others only
+        post-process. So differences are those of the post-processing, and need fewer runs to show. All
+        methods must measure the same, as M_c, M_c^r and M_c^dp do.
     resume : path, optional
         A folder for finished runs until all are finished; the same call continues from there.
     command : str, optional
@@ -121,7 +127,8 @@ def compare(
     truth = how.read(table, **reading)
     for method, mechanism in by_method.items():
         _refuse_early(method, mechanism, table, budgets[0], own[mechanism.name])
-    cases = [(method, epsilon, number) for number in range(runs) for epsilon in budgets for method in methods]
+    groups = [tuple(methods)] if same_noise else [(method,) for method in methods]
+    cases = [(group, epsilon, number) for number in range(runs) for epsilon in budgets for group in groups]
     about = hashlib.sha256(pickle.dumps((table, own), protocol=5)).hexdigest(), seed
     with nullcontext() if resume is None else saving.keeping(Path(resume), about):
         rows = saving.runs(one_run, cases, "runs", (table, truth, own, seed))
@@ -130,6 +137,7 @@ def compare(
             "epsilons": ", ".join(f"{epsilon:g}" for epsilon in budgets),
             "runs": runs,
             "seed": seed,
+            **({"noise": "the same for all methods of a run"} if same_noise else {}),
             "data": name_of(source) or "a table in memory",
             **({"options": _in_words(options)} if command is None else {"command": command}),
         }
@@ -168,21 +176,29 @@ def one_run(
     truth: Any,
     own: Mapping[str, Mapping[str, Any]],
     seed: int,
-    method: str,
+    methods: Sequence[str],
     epsilon: float,
     number: int,
 ) -> list[dict[str, Any]]:
-    """The errors of one release, a row for each level.
+    """The errors of one release, and of other methods from its measurements, a row for each level.
 
-    `seconds` are those of noise and post-processing: from the first draw on, without reading the table.
+    `seconds` are those of noise and post-processing: from the first draw on, without reading the table. Those
+    of the other methods have no noise in them.
     """
-    mechanism = mechanism_of(method)
-    noise = _TimedNoise(seed_for(seed, method, epsilon, number))
-    made = mechanism.from_table(table, epsilon=epsilon, noise=noise, method=method, **own[mechanism.name])
+    first, *others = methods
+    mechanism = mechanism_of(first)
+    noise = _TimedNoise(seed_for(seed, first, epsilon, number))
+    made = mechanism.from_table(table, epsilon=epsilon, noise=noise, method=first, **own[mechanism.name])
     seconds = time.perf_counter() - noise.began
-    levels = mechanism.compared.levels(truth, made.table, made.settings, made.regions)
-    case = {"method": method, "epsilon": epsilon, "run": number}
-    return [{**case, **level.errors(), "seconds": seconds} for level in levels]
+    found = [(first, made, seconds)]
+    for method in others:
+        began = time.perf_counter()
+        found.append((method, post_processed(measured(made), method), time.perf_counter() - began))
+    return [
+        {"method": method, "epsilon": epsilon, "run": number, **level.errors(), "seconds": seconds}
+        for method, made, seconds in found
+        for level in mechanism.compared.levels(truth, made.table, made.settings, made.regions)
+    ]
 
 
 class _TimedNoise(SimulatedNoise):

@@ -21,6 +21,9 @@ from models.arithmetic.arrays import Ints
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NAME = "measurements.parquet"
+"""Its name in the folder of a release."""
+
 METADATA = b"hierdp"
 """The entry of the file's metadata with the format's number and the spends, in JSON."""
 

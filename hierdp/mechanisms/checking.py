@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
 Again = Callable[[Measure, Solving, Any, Manifest, Regions], tuple[Table, Settings]]
+Other = Callable[..., tuple[Settings, Solving]]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Checking:
     again : callable or None
         In place of these two, of a mechanism whose releases have their measurements: runs the mechanism's
         function with what answers its queries and solves its models, and returns the table and the settings.
-        May raise `hierdp.measurements.measuring.Differs`.
+        The manifest lacks `solved` if its method is not that of the release (see `other`). May raise
+        `hierdp.measurements.measuring.Differs`.
     neighbours : str or None
         The neighbouring relation, with `again`.
     rounded : collection of str
@@ -52,6 +54,10 @@ class Checking:
         Gives the number of rows of a person that the sensitivities cover, from the settings; None if
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
         one row.
+    other : callable or None
+        With `again`: from the name of another method, the release's settings, and options of the
+        post-processing by name, the settings for `again` and what solves the models. Raises `InputError` if
+        it takes no such option. None if no two methods start from the same measurements.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
@@ -62,6 +68,7 @@ class Checking:
     rounded: Collection[str] = ()
     one_by_one: Callable[[Manifest, Regions], bool] | None = None
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None
+    other: Other | None = None
 
     @property
     def measures(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import attributes_of
 from hierdp.errors import InputError
+from hierdp.measurements.file import NAME
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
-MEASUREMENTS = "measurements.parquet"
+MEASUREMENTS = NAME
 NOT_PRIVATE = "NOT-PRIVATE.txt"
 """A file beside the tables of a simulated run, for readers who see the files and not the manifest."""
 

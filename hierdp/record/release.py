@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
@@ -45,8 +46,8 @@ ENTRIES = (
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
 OPTIONAL = (
-    *("account", "without_account", "cautions", "labels", "measurements", "report", "simulated_errors"),
-    "signed_with",
+    *("account", "without_account", "cautions", "labels", "measurements", "report", "same_noise_as"),
+    *("signed_with", "simulated_errors"),
 )
 """Further entries that a manifest may have."""
 
@@ -85,6 +86,8 @@ class Release:
         Why it was charged to no account, in the publisher's words.
     measurements : Measurements, optional
         All that it learned of the true counts; so far, of `group-size`, `clustering` and `range-query`.
+    same_noise_as : SameNoise, optional
+        The release that the measurements were made for; see `hierdp.same_noise`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     """
@@ -100,6 +103,7 @@ class Release:
     charge: Entry | None = None
     without_account: str | None = None
     measurements: Measurements | None = None
+    same_noise_as: SameNoise | None = None
     simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
 
     def __repr__(self) -> str:
@@ -184,6 +188,7 @@ class Release:
             **({} if self.measurements is None else {"measurements": FORMAT}),
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
+            **({} if self.same_noise_as is None else {"same_noise_as": asdict(self.same_noise_as)}),
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             **({"labels": dict(labels)} if labels else {}),
             "versions": {"python": platform.python_version(), **dict(versions())},

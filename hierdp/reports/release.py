@@ -9,6 +9,7 @@ from typing import Any
 from hierdp.counts.labels import Labels, named_table
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
 from hierdp.counts.size_table import SizeTable, Table
+from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.whom import Whom
 from hierdp.reports.accuracy import accuracy_section
@@ -174,6 +175,7 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     steps = f"{proved:,} of {problems:,}" if solved else "nothing was to be solved"
     rows = [
         *_privacy(manifest["budget"]),
+        *_same_noise(manifest),
         ("post-processing proved optimal", steps),
         *((f"counts: {PROPERTIES[name]}", ANSWERS[holds]) for name, holds in manifest["holds"].items()),
         ("standard errors", manifest["standard_errors"]),
@@ -192,6 +194,14 @@ def _privacy(budget: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("noise drawn exactly", "yes" if ledger.private else "no"),
         ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
     ]
+
+
+def _same_noise(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Whose measurements they are, if they were made for another release."""
+    if (same := manifest.get("same_noise_as")) is None:
+        return []
+    other = SameNoise(**same)
+    return [("same noise", f"as the release by {other.mechanism}, {other.fingerprint}: no further budget")]
 
 
 def settings_section(manifest: Mapping[str, Any]) -> Section:

@@ -79,6 +79,26 @@ def test_the_spread_is_the_interval_of_the_mean():
     assert found.shown("all").to_dict("records") == [shown]
 
 
+def test_with_the_same_noise_only_post_processing_differs():
+    sizes = {**SIZES, "max_size": 4}
+    asked = {"methods": ["M_c^dp", "M_c^r", "M_c"], "runs": 2, "seed": 5, **sizes}
+    rows = without_time(compare(PEOPLE, same_noise=True, **asked))
+    assert rows["method"].value_counts().tolist() == [4, 4, 4]
+    for run in range(2):
+        for method in asked["methods"]:  # the noise of the first
+            noise = SimulatedNoise(seed_for(5, "M_c^dp", 1.0, run))
+            made = release(PEOPLE, "group-size", epsilon=1, noise=noise, method=method, **sizes)
+            alone = evaluate(made, PEOPLE, group="home").errors
+            mine = rows.query("method == @method and run == @run").reset_index(drop=True)
+            pd.testing.assert_frame_equal(mine[alone.columns], alone)
+    for methods, why in (
+        (["M_c^dp", "M_H"], "M_H cannot start from"),
+        (["M_c^dp", "Hc"], "has no method 'Hc'"),
+    ):
+        with pytest.raises(InputError, match=why):
+            compare(PEOPLE, methods=methods, runs=1, same_noise=True, **sizes)
+
+
 @pytest.mark.slow
 def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
     plain, done = module.one_run, []
@@ -96,7 +116,7 @@ def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
     for _ in range(2):  # two runs, then no more
         with pytest.raises(KeyboardInterrupt):
             compare(TRIPS, **asked)
-    assert done == [("InfTDA", 1.0, 0), ("InfTDA", 1.0, 1)]
+    assert done == [(("InfTDA",), 1.0, 0), (("InfTDA",), 1.0, 1)]
     with pytest.raises(KeyboardInterrupt):  # other data have no finished runs
         compare(TRIPS.assign(n=TRIPS.n + 1), **asked)
     monkeypatch.setattr(module, "one_run", plain)

@@ -11,11 +11,11 @@ import numpy as np
 from hierdp.counts.axes import Axis, axis_of
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.clustering.mechanism import METHODS, table_of
+from hierdp.mechanisms.clustering.mechanism import METHODS, checked, table_of
 from hierdp.mechanisms.words import PERSON
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
-from hierdp.record.step import Solving
+from hierdp.record.step import Solving, Step
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,6 +31,12 @@ def again(
     bins = math.prod(axis.bins for axis in axes)
     published = method.run(bins, manifest["budget"]["epsilon"], measure, solve, **options)
     return table_of(axes, published), {"axes": [axis.as_dict() for axis in axes], **published.settings}
+
+
+def other(name: str, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], Solving]:
+    """What another method needs that measures the same: NF and Laplace both measure all counts."""
+    checked(name, {})
+    return settings, Step.solve
 
 
 def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
@@ -54,4 +60,4 @@ def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
     return found
 
 
-CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON)
+CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON, other=other)

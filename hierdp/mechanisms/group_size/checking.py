@@ -11,6 +11,7 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.group_size.fits import AT_ONCE
 from hierdp.mechanisms.group_size.mechanism import released_sizes, table_of
 from hierdp.mechanisms.group_size.repairs import METHODS, Grouping
+from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.words import ENTITY
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
@@ -28,7 +29,8 @@ def again(
     if len(table) != places.size * sizes:  # before arrays of that shape are made
         raise Differs(f"the table has {len(table)} rows, its steps give {places.size * sizes}")
     window = settings.get("window") if "window" in method.takes else None
-    epsilon, grouping = manifest["budget"]["epsilon"], _grouping(table, manifest, sizes)
+    grouping = _grouping(table, manifest, sizes) if "solved" in manifest else None
+    epsilon = manifest["budget"]["epsilon"]
     try:
         counts, again = released_sizes(
             places, groups, sizes, epsilon, measure, solve, method, window, grouping
@@ -36,6 +38,21 @@ def again(
     except NotProved as apart:
         raise Differs(str(apart)) from None
     return table_of(places, counts), again
+
+
+def other(
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    window: int | None = None,
+    backend: str | None = None,
+    time_limit: float | None = None,
+) -> tuple[dict[str, Any], Solving]:
+    """What another method needs that measures the same."""
+    solver = SolverOptions(backend, time_limit, window)
+    method = checked(name, solver, METHODS)
+    kept = {option: value for option, value in settings.items() if option != "window"}
+    return kept if window is None else {**kept, "window": window}, method.solving(solver)
 
 
 def one_by_one(manifest: Mapping[str, Any], regions: Regions) -> bool:
@@ -62,4 +79,4 @@ def _whole(table: Table, sizes: int) -> Ints:
     return table.counts[0] if isinstance(table, SizeTable) else table["groups"].to_numpy()[:sizes]
 
 
-CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, one_by_one=one_by_one)
+CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, one_by_one=one_by_one, other=other)

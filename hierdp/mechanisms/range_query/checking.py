@@ -20,7 +20,7 @@ from hierdp.mechanisms.range_query.table import axes_of
 from hierdp.mechanisms.words import PERSON
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
-from hierdp.record.step import Solving
+from hierdp.record.step import Solving, Step
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,6 +47,19 @@ def again(
     axes, hierarchies = _axes(table, settings)
     made, found = published(method, axes, manifest["budget"]["epsilon"], measure, solve, **options)
     return _rounded_alike(made, table) if method.name == "matrix" else made, found | hierarchies
+
+
+def other(
+    name: str, settings: Mapping[str, Any], *, repair: str | None = None
+) -> tuple[dict[str, Any], Solving]:
+    """What another method needs that measures the same."""
+    chosen(name, repair=repair)
+    kept = {option: value for option, value in settings.items() if option != "repair"}
+    if name == "matrix" and "strategy" not in kept:
+        raise Differs("matrix measures the queries of a strategy, which this release does not have")
+    if name not in ("Wavelet", "matrix") and "shares" not in kept:
+        raise Differs(f"{name} measures levels of boxes, which this release does not have")
+    return kept if repair is None else {**kept, "repair": repair}, Step.solve
 
 
 def _axes(table: DataFrame, settings: Mapping[str, Any]) -> tuple[list[Axis], dict[str, Any]]:
@@ -78,4 +91,4 @@ def _rounded_alike(made: DataFrame, table: DataFrame) -> DataFrame:
     return made
 
 
-CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON)
+CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON, other=other)

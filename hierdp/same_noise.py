@@ -1,0 +1,216 @@
+"""Another post-processing of a release's measurements: the same noise, at no further budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hierdp.check.again import measurements_of
+from hierdp.check.budget import budget_of_one_row
+from hierdp.errors import InputError, listed, options_listed
+from hierdp.execution import seal
+from hierdp.measurements.measurement import Measurement, Measurements
+from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.measurements.origin import SameNoise
+from hierdp.measurements.query import Query
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.registry import released_by
+from hierdp.privacy.budget import Ledger
+from hierdp.record import written
+from hierdp.record.cautions import FROM_DATA
+from hierdp.record.release import Release
+from hierdp.record.spool import ALL, Steps
+from hierdp.record.step import Step
+from hierdp.record.written import LIMIT, Written
+from models import Model
+
+
+def repaired(path: Path, method: str, limit: int = LIMIT, **options: Any) -> Release:
+    """A written release's measurements, post-processed by another method of its mechanism.
+
+    Nothing is measured, so it costs no privacy budget beyond the release's own.
+
+    Parameters
+    ----------
+    path : Path
+        The folder of the release.
+    method : str
+        The method, or the release's own with other options.
+    limit : int
+        Limit on the memory for reading the release, in bytes.
+    **options
+        Those of the post-processing: ``repair`` (range-query), ``window``, ``backend``, ``time_limit``
+        (group-size); see the mechanism's ``from_table``.
+
+    Returns
+    -------
+    Release
+        With the same budget and measurements. Its manifest has the release's ``SHA256SUMS``
+        (`same_noise_as`), so that `hierdp check` shows whose measurements they are.
+
+    Raises
+    ------
+    InputError
+        If there is no release, it has no measurements, the method needs other ones, or it takes no such
+        option.
+    NotSolved
+        If the chosen solver fails or runs out of time.
+    """
+    release = written.read(path, limit)
+    if release.measurements is None:
+        raise InputError(f"{path} has no measurements.parquet: only releases of measured counts have one")
+    made = post_processed(release, method, **options)
+    manifest = release.manifest
+    of = SameNoise.of(manifest, (path / seal.SUMS).read_text(encoding="utf-8"))
+    return replace(
+        made,
+        settings={**made.settings, **_from_data(manifest)},
+        taken_as_public=manifest["taken_as_public"],
+        without_account=manifest.get("without_account"),
+        same_noise_as=of,
+    )
+
+
+def post_processed(release: Written, method: str, **options: Any) -> Release:
+    """The same for a release in memory; its manifest needs `mechanism`, `settings` and `budget` only.
+
+    Raises
+    ------
+    InputError, NotSolved
+        As `repaired`.
+    """
+    name = str(release.manifest["mechanism"])
+    mechanism = released_by(name)
+    checking = None if mechanism is None else mechanism.checking
+    if mechanism is None or checking is None or checking.again is None or checking.other is None:
+        raise InputError(f"no other method starts from the measurements of a release by {name}")
+    if method not in (names := [one.name for one in mechanism.methods]):
+        raise InputError(
+            f"{mechanism.name} has no method {method!r}; there are {listed(names, most=len(names))}"
+        )
+    takes = [option for option in signature(checking.other).parameters if option not in ("name", "settings")]
+    if strange := [option for option in options if option not in takes]:
+        what = options_listed(takes) if takes else "none"
+        raise InputError(
+            f"`{strange[0]}` is not an option of {mechanism.name}'s post-processing; it takes {what}"
+        )
+    manifest = budget_of_one_row(release.manifest)
+    asked = _queries(release, manifest, checking)
+    measure = _Same(release, asked)
+    try:
+        settings, solving = checking.other(method, manifest["settings"], **options)
+        wanted = {key: value for key, value in manifest.items() if key != "solved"}
+        wanted |= {"mechanism": method, "settings": settings}
+        steps = Steps(solving, ALL)
+        table, found = checking.again(measure, steps, release.table, wanted, release.regions)
+        measure.end()
+    except OtherQuery as other:
+        raise InputError(
+            f"{method} cannot start from the measurements of this release by {name}: {other}. It needs a "
+            "release of its own, at a budget of its own"
+        ) from None
+    except Differs as differs:
+        raise InputError(f"{method} cannot be used: {differs}") from None
+    measurements = release.measurements
+    assert measurements is not None
+    return Release(
+        method,
+        table,
+        Ledger.from_dict(release.manifest["budget"]),
+        steps.kept,
+        found,
+        tuple(steps.proved),
+        release.regions,
+        measurements=measurements,
+    )
+
+
+class _Solves(Exception):
+    """A method reached its first problem: what it has measured so far depends on no answer."""
+
+
+def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) -> list[Query]:
+    """What the release's own method measured before it solved anything.
+
+    Raises
+    ------
+    InputError
+        If its measurements are not those of its method.
+    """
+    recorded = Recorded(measurements_of(release))
+    asked: list[Query] = []
+
+    class Noting:
+        """Notes the queries."""
+
+        def __call__(self, query: Query) -> Measurement:
+            asked.append(query)
+            return recorded(query)
+
+        def end(self) -> None:
+            recorded.end()
+
+    def stop(_name: str, _model: Model, _problems: Sequence[str] = ()) -> Step:
+        raise _Solves
+
+    assert checking.again is not None
+    try:
+        checking.again(Noting(), stop, release.table, manifest, release.regions)
+    except _Solves:
+        pass
+    except Differs as differs:
+        raise InputError(f"the release contradicts itself: {differs}; see `hierdp check`") from None
+    return asked
+
+
+class _Same:
+    """Gives recorded answers to the queries that they were given to, and to no others."""
+
+    def __init__(self, release: Written, asked: Sequence[Query]) -> None:
+        self._recorded, self._left = Recorded(measurements_of(release)), iter(asked)
+
+    def __call__(self, query: Query) -> Measurement:
+        """The recorded answers.
+
+        Raises
+        ------
+        OtherQuery
+            If the release's method asked for other sums, or chose them by answers of its own.
+        """
+        found = self._recorded(query)
+        before = next(self._left, None)
+        if before is None or not _alike(query, before):
+            raise OtherQuery(f"its {query.name!r} are not the same sums of true counts")
+        return found
+
+    def end(self) -> None:
+        """Check that no measurement is left."""
+        self._recorded.end()
+
+
+def _alike(one: Query, other: Query) -> bool:
+    """Whether two queries of one name ask for the same sums: of groups, or of nodes of a tree."""
+    if one.level is not None and other.level is not None:
+        (tree, level), (known, at) = one.level, other.level
+        same = tree is known or (
+            tree.depth == known.depth and all(map(np.array_equal, tree.levels, known.levels))
+        )
+        return level == at and same
+    return one.groups is not None and other.groups is not None and np.array_equal(one.groups, other.groups)
+
+
+def _from_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that say which public lists were taken from the data."""
+    return {name: manifest["settings"][name] for name in FROM_DATA if name in manifest["settings"]}
+
+
+def measured(made: Release) -> Written:
+    """A release in memory, as `post_processed` takes it."""
+    assert isinstance(made.measurements, Measurements)
+    about = {"mechanism": made.mechanism, "settings": made.settings, "budget": made.ledger.as_dict()}
+    return Written({**about, "measurements": 1}, made.table, dict(made.regions), made.measurements)
