@@ -286,28 +286,30 @@ class ConstrainedInference:
             return None
         if tree.branching is None or levels is None or INFINITY in levels[1:]:
             return None
-        price = np.zeros(tree.size)
+        price, variance, children = np.zeros(tree.size), levels.tolist(), tree.branching.tolist()
         objective = gap = gained = broken = 0.0
         counts = prices = 0.0
+        nodes = tree.nodes_of(tree.depth)
+        below, own = x[nodes], None  # prices of leaves: all 0
         for k in range(tree.depth, 0, -1):
-            nodes, above = tree.nodes_of(k), tree.nodes_of(k - 1)
-            v, b = float(levels[k]), int(tree.branching[k - 1])
-            own = price[nodes] if k < tree.depth else None  # leaves: all 0
-            priced = k > 1 or levels[0] != INFINITY
-            found = _families(x[nodes], noisy[nodes], own, 2 / v, b, priced, x[above], price[above])
+            above = tree.nodes_of(k - 1)
+            held, named = x[above], price[above]
+            v, priced = float(variance[k]), k > 1 or variance[0] != INFINITY
+            found = _families(below, noisy[nodes], own, 2 / v, children[k - 1], priced, held, named)
+            nodes, below, own = above, held, named
             objective += found[0] / v
             gap += found[1] * v / 4
             gained, broken = gained + found[2], broken + found[3]
             counts, prices = counts + found[4], prices + found[5]
         top = float(x[0])
         counts += top * top
-        if levels[0] != INFINITY:
-            away, v = top - float(noisy[0]), float(levels[0])
+        if variance[0] != INFINITY:
+            away, v = top - float(noisy[0]), float(variance[0])
             objective += away * away / v
             missed = float(price[0]) + 2 * away / v
             gap += missed * missed * v / 4
         # Restoring sums that rounding broke costs about their squares over V: far less than the tolerance.
-        most = min(max(1.0, top * top), max(1.0, objective) * float(min(levels)))
+        most = min(max(1.0, top * top), max(1.0, objective) * float(min(variance)))
         if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
             return None
         gap, rounded = self._with_sums(x, price, objective, gap, gained, (counts, prices))

@@ -125,8 +125,10 @@ class NonNegativeInference:
 
     def objective(self, x: Any) -> Number:
         """Σ w·(x − n)²; an `int` if data and answer are whole."""
+        return self._cost(answer_of(x, (self.tree.size,), self.integer))
+
+    def _cost(self, x: Array) -> Number:
         noisy, weights = self.data
-        x = answer_of(x, noisy.shape, self.integer)
         cost = distance(x, noisy, 2, weights)
         if cost != cost:  # 0 times a square that passes what floats hold
             asked = weights > 0
@@ -135,8 +137,10 @@ class NonNegativeInference:
 
     def violations(self, x: Any) -> list[str]:
         """Negative and fractional counts, and nodes whose children do not sum to them."""
+        return self._broken(answer_of(x, (self.tree.size,), self.integer))
+
+    def _broken(self, x: Array) -> list[str]:
         tree = self.tree
-        x = answer_of(x, (tree.size,), self.integer)
         slack = 0 if self.integer else tolerance_for(x)
         found = [*fractional(x)] if self.integer else []
         found += [f"domain: x[{v}] = {x[v]}, under 0" for v in np.flatnonzero(x < -slack)]
@@ -172,8 +176,8 @@ class NonNegativeInference:
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
-        objective = self.objective(x)
-        broken = self.violations(x)
+        objective = self._cost(x)
+        broken = self._broken(x)
         if broken:
             return infeasible(objective, broken)
         if self.integer:
@@ -188,8 +192,7 @@ class NonNegativeInference:
         price = real_array(witness, "prices", x.shape)
         if price is None:
             price = np.zeros(noisy.size)
-            near = tolerance_for(x.astype(float))
-            gap, worst, most = named_prices(self.tree.parent, *given, near, price)
+            gap, worst, most = named_prices(self.tree.parent, *given, tolerance_for(given[0]), price)
             reason = f"a unit of node {worst} costs {most:.6g} off its price"
         else:
             gap, reason = self._gap(given[0], price), LEFT
