@@ -169,6 +169,9 @@ def require_proved(
     ------
     NotSolved
         If it costs more; then the solver's claim is false, and nothing is released.
+    NotProved
+        If the bound exceeds the cost of an exact answer; then the certificate is wrong. An answer in floats
+        may cost less than the bound if its sums are off by a tolerance.
     """
     from solvers import prove, solve
 
@@ -177,6 +180,8 @@ def require_proved(
         alone = model.certificate(claimed.x)
         proof = alone if alone else prove(model, claimed.x)
         witness = None if proof.bound == alone.bound else proof.witness
+    if proof.contradiction and not isinstance(proof.gap, float):
+        raise NotProved(f"{name}: {proof.reason}. Please report this.")
     if not proof:
         better = (fast or solve)(model)
         if better.x is not None and _costs_less(better.objective, proof.objective):

@@ -23,7 +23,7 @@ from models import (
     NonNegativeInference,
     Tree,
 )
-from models.certificate import Certificate
+from models.certificate import CONTRADICTION, Certificate, judge
 from models.programs.program import Program
 from models.programs.terms import Block, Term
 from models.witnesses.row_proofs import has_whole_costs
@@ -235,6 +235,19 @@ def test_a_release_with_a_certificate_that_proves_too_much_fails(tmp_path, monke
     assert failed[0].why.startswith(
         "step 'nearest non-negative counts' (NonNegativeInference): the general theorem"
     )
+
+
+def test_a_bound_above_the_cost_of_an_answer_fails_and_names_the_step(tmp_path, monkeypatch):
+    """No certificate can prove that; so the certificate is wrong, or its data."""
+    written(tmp_path / "out")
+    own = NonNegativeInference.certificate
+
+    def wrong(self, x, witness=None):
+        return judge(own(self, x, witness).objective, -1, True, {}, "")
+
+    monkeypatch.setattr(NonNegativeInference, "certificate", wrong)
+    (failed,) = [line for line in check(tmp_path / "out") if line.verdict == FAILS]
+    assert failed.why == f"step 'nearest non-negative counts': {CONTRADICTION}"
 
 
 def test_the_command_has_all(tmp_path, monkeypatch):

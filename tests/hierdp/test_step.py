@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hierdp.record import step
-from hierdp.record.step import NotSolved
+from hierdp.record.step import NotProved, NotSolved, Step
 from models import Chebyshev, Isotonic, Segmentation
+from models.certificate import CONTRADICTION, judge
 from solvers import Solution, solve
 
 
@@ -44,6 +45,19 @@ def test_the_witness_of_a_proof_is_kept_where_the_answer_alone_proves_nothing():
     assert model.certificate(made.solution.x, made.solution.witness).optimal
     alone = Isotonic([3, 1], integer=True)
     assert require_proved(alone, solve(alone).x).solution.witness is None
+
+
+def test_a_bound_above_the_cost_of_an_answer_is_an_error_that_names_the_step(monkeypatch):
+    """Also of a solver's answer, which is accepted if it is not proved and costs no more than another."""
+    monkeypatch.setattr(Chebyshev, "certificate", lambda *_: judge(3, -1, True, {}, ""))
+    model, x = Chebyshev([6, 6], total=6), np.array([3, 3])
+    assert (solve(model).status, solve(model).message) == ("error", CONTRADICTION)
+    with pytest.raises(NotProved, match=f"counts: error; {CONTRADICTION}"):
+        Step.solve("counts", model)
+    with pytest.raises(NotProved, match=f"counts: {CONTRADICTION}"):
+        require_proved(model, x)
+    monkeypatch.setattr(Chebyshev, "certificate", lambda *_: judge(3.0, -1.0, False, {}, ""))
+    assert require_proved(model, x).solution.certificate.contradiction
 
 
 @pytest.mark.parametrize(
