@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.again import measurements_of
+from hierdp.check.again import Claimed
 from hierdp.check.budget import budget_of_one_row
 from hierdp.errors import InputError, listed, options_listed
 from hierdp.execution import seal
@@ -28,6 +28,7 @@ from hierdp.record.spool import ALL, Steps
 from hierdp.record.step import Step
 from hierdp.record.written import LIMIT, Written
 from models import Model
+from models.arithmetic.arrays import Ints
 
 
 def repaired(path: Path, method: str, limit: int = LIMIT, **options: Any) -> Release:
@@ -142,7 +143,7 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
     InputError
         If its measurements are not those of its method.
     """
-    recorded = Recorded(measurements_of(release))
+    recorded = Recorded(Claimed(release))
     asked: list[Query] = []
 
     class Noting:
@@ -151,6 +152,10 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
         def __call__(self, query: Query) -> Measurement:
             asked.append(query)
             return recorded(query)
+
+        def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
+            asked.append(query)
+            return recorded.each(query, sizes)
 
         def end(self) -> None:
             recorded.end()
@@ -172,7 +177,7 @@ class _Same:
     """Gives recorded answers to the queries that they were given to, and to no others."""
 
     def __init__(self, release: Written, asked: Sequence[Query]) -> None:
-        self._recorded, self._left = Recorded(measurements_of(release)), iter(asked)
+        self._recorded, self._left = Recorded(Claimed(release)), iter(asked)
 
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.
@@ -183,10 +188,19 @@ class _Same:
             If the release's method asked for other sums, or chose them by answers of its own.
         """
         found = self._recorded(query)
+        self._compare(query)
+        return found
+
+    def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
+        """The recorded answers in parts; raises as a call does."""
+        found = self._recorded.each(query, sizes)
+        self._compare(query)
+        return found
+
+    def _compare(self, query: Query) -> None:
         before = next(self._left, None)
         if before is None or not _alike(query, before):
             raise OtherQuery(f"its {query.name!r} are not the same sums of true counts")
-        return found
 
     def end(self) -> None:
         """Check that no measurement is left."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from hierdp.check.before import upgraded
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.measurements.file import FORMAT
+from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.measuring import OtherQuery, Recorded
-from hierdp.measurements.rows import Measurement
+from hierdp.measurements.rows import Measurement, Piece
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
@@ -35,7 +36,7 @@ class Again:
 
     def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
         assert checking.again is not None
-        self._again, self._recorded, self._wrong = checking.again, Recorded(()), ""
+        self._again, self._recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
         self._proofs, self._limit = proofs, limit
         self._release, self._listed = release, len(release.manifest["budget"]["spends"])
 
@@ -49,7 +50,7 @@ class Again:
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
-            self._recorded = Recorded(measurements_of(release))
+            self._recorded = Recorded(Claimed(release))
             table, settings = self._again(
                 self._recorded, saved.solve, release.table, release.manifest, release.regions
             )
@@ -78,23 +79,29 @@ class Again:
         return CheckResult(QUERIES, OPEN, f"{known} on steps that are not there")
 
 
-def measurements_of(release: Written) -> Iterator[Measurement]:
-    """The measurements of a release, whose spends must be those of its manifest.
+class Claimed:
+    """The measurements of a release, with the noise that its manifest claims.
 
     Raises
     ------
     OtherQuery
-        If they are not, or there are none.
+        If there are none; while reading, if the file is broken, or claims other noise.
     """
-    if release.measurements is None:
-        raise OtherQuery("there is no file of measurements")
-    if release.manifest.get("measurements") != FORMAT:
-        raise OtherQuery(f"the manifest does not say that the measurements have the format {FORMAT}")
-    spends = spends_of(release.manifest["budget"])
-    try:
-        for spend, found in zip(spends, release.measurements, strict=False):
-            yield Measurement(spend, found.answers)
-        if release.measurements.spends != spends:
-            raise ValueError("its metadata do not have the spends of the budget")
-    except ValueError as wrong:
-        raise OtherQuery(f"measurements.parquet: {wrong}") from None
+
+    def __init__(self, release: Written) -> None:
+        if release.measurements is None:
+            raise OtherQuery("there is no file of measurements")
+        if release.manifest.get("measurements") != FORMAT:
+            raise OtherQuery(f"the manifest does not say that the measurements have the format {FORMAT}")
+        self.spends, self._found = spends_of(release.manifest["budget"]), release.measurements
+
+    def pieces(self) -> Iterator[Piece]:
+        """See `Measurements.pieces`."""
+        try:
+            for number, found, position in self._found.pieces():
+                if number < len(self.spends):
+                    yield number, Measurement(self.spends[number], found.answers), position
+            if self._found.spends != self.spends:
+                raise ValueError("its metadata do not have the spends of the budget")
+        except ValueError as wrong:
+            raise OtherQuery(f"measurements.parquet: {wrong}") from None

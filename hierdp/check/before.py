@@ -6,6 +6,8 @@ version that no longer checks releases of format 0.2.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,8 @@ from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.budget import spends_of, split
 from hierdp.record.proofs import read
-from hierdp.record.written import Written
+from hierdp.record.written import TooLarge, Written
+from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
         table = table.drop(columns="noisy", errors="ignore")
     elif manifest["mechanism"] in GROUP_SIZES:
         settings, answers = manifest["settings"], _group_sizes(release, proofs, limit)
+    elif COUNTS_OF_COUNTS.fullmatch(manifest["mechanism"]):
+        settings, answers = manifest["settings"], _counts_of_counts(release, proofs, limit)
     else:
         return release
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
@@ -194,6 +199,52 @@ def _group_sizes(release: Written, proofs: Path, limit: int) -> list[Ints]:
             column += part.shape[1]
     return [noisy[places.tree.nodes_of(level)].ravel() for level in range(len(places.levels))]
 
+
+def _counts_of_counts(release: Written, proofs: Path, limit: int) -> list[Ints]:
+    """The answers for K, the numbers of groups and the sizes, from the settings and the saved steps.
+
+    Numbers that stand for many groups are repeated, which has the same nearest sizes. Without steps nothing
+    follows from the answers, so zeros stand for them.
+    """
+    (places,) = release.regions.values()
+    settings = release.manifest["settings"]
+    answers, levels = list[Ints](), len(places.levels)
+    if "size_budget" in settings:
+        above = math.ceil(5 * math.sqrt(2) / settings["size_budget"])
+        answers.append(np.array([settings["max_size"] - above]))
+    sizes = _numbers_of_sizes(release.table, settings, levels)
+    if (needed := 16 * sum(sizes)) > limit:
+        raise TooLarge("its noisy counts", needed, limit)
+    numbers: Ints = np.zeros((places.size, 1), dtype=np.int64)
+    found, room = list[Ints](), sum(sizes)
+    for step in read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else ():
+        noisy: Any = getattr(step.model, "noisy", ())
+        weights: Any = getattr(step.model, "weights", None)
+        if step.step.startswith("numbers of groups, "):
+            numbers = noisy
+        elif not step.step.startswith(("matching: ", "merging: ")):
+            room -= len(noisy) if weights is None else int(exact.total(weights))
+            if room < 0:
+                raise Differs(f"step {step.step!r} has more noisy numbers than were measured")
+            found.append(noisy if weights is None else np.repeat(noisy, weights))
+    if "group_budget" in settings:
+        answers += [numbers[places.tree.nodes_of(level), 0] for level in range(levels)]
+    whole = np.concatenate([*found, np.zeros(room, dtype=np.int64)])
+    return answers + np.split(whole, np.cumsum(sizes)[:-1]) if sizes else answers
+
+
+def _numbers_of_sizes(table: DataFrame, settings: Mapping[str, Any], levels: int) -> list[int]:
+    """How many numbers each measurement of sizes has; regions without groups were not measured."""
+    numbers, methods = [], settings["methods"] if settings["groups"] else []
+    for level, method in enumerate(methods, start=levels - len(methods)):
+        here = table[(table["level"] == level).to_numpy()]
+        each = settings["max_size"] - settings["smallest_size"] + (method == "naive")
+        in_order = method in ("Hg", "Hg1")
+        numbers.append(int(here["groups"].sum()) if in_order else each * here["region"].nunique())
+    return numbers
+
+
+COUNTS_OF_COUNTS = re.compile("(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*")
 
 GROUP_SIZES: frozenset[str] = frozenset(("M_H", "M_H^r", "M_H^dp", "M_dp^OP", "M_c", "M_c^r", "M_c^dp"))
 

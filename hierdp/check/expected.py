@@ -31,6 +31,8 @@ def check_expected(
         yield _unmeasured(table, manifest, checking)
         return
     neighbours, wrong = checking.neighbours, ""
+    if callable(neighbours):
+        neighbours = neighbours(manifest["settings"])
     if checking.expected_spends is not None:
         neighbours, expected = checking.expected_spends(table, manifest, regions)
         wrong = _differs(expected, budget["spends"])

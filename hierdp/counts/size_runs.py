@@ -90,6 +90,11 @@ class Runs:
         return cls.added(row, sizes, np.concatenate([empty, *(count for _, count in pairs)]), len(pairs))
 
     @classmethod
+    def ordered(cls, row: Ints, sizes: Ints, counts: Ints, rows: int) -> Self:
+        """From triples (row, size, count) in the order of rows and sizes; no two are equal in both."""
+        return cls(_offsets(row, rows), sizes, counts)
+
+    @classmethod
     def added(cls, row: Ints, sizes: Ints, counts: Ints, rows: int) -> Self:
         """From triples (row, size, count), in any order; counts of equal rows and sizes are added up."""
         held = np.flatnonzero(counts)
@@ -260,24 +265,6 @@ def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
     """
     before = np.concatenate([[0], np.cumsum(counts)])
     return np.repeat(sizes, np.diff(np.clip(before, start, stop)))
-
-
-def runs_of_sorted(ordered: Ints, weights: Ints | None = None) -> tuple[Ints, Ints]:
-    """The runs of Hg, the sorted sizes of all groups; with weights, an entry counts as that many groups.
-
-    Examples
-    --------
-    >>> runs_of_sorted(np.array([1, 1, 2, 7, 7]))
-    (array([1, 2, 7]), array([2, 1, 2]))
-    >>> runs_of_sorted(np.array([1, 1, 2]), np.array([3, 1, 5]))
-    (array([1, 2]), array([4, 5]))
-    """
-    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    if ordered.size:
-        starts = np.concatenate([[0], starts])
-    if weights is not None:
-        return ordered[starts], np.add.reduceat(weights, starts)
-    return ordered[starts], np.diff(starts, append=ordered.size)
 
 
 def resized(sizes: Ints, counts: Ints, groups: int, smallest: int) -> tuple[Ints, Ints]:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, overload
@@ -54,14 +55,15 @@ class Writer:
         self._spends: list[Spend] = []
         self._open = True
 
-    def add(self, measurement: Measurement) -> None:
-        """Write a measurement."""
-        number, answers = len(self._spends), measurement.answers
-        self._spends.append(measurement.spend)
-        at = 0
+    def add(self, measurement: Measurement, position: int = 0) -> None:
+        """Write a measurement or, from a position on, a further part of the last one."""
+        answers = measurement.answers
+        if not position:
+            self._spends.append(measurement.spend)
+        number, at = len(self._spends) - 1, 0
         while at < answers.size:
             part = answers[at : at + ROWS - self._rows]
-            self._waiting.append((number, Measurement(measurement.spend, part), at))
+            self._waiting.append((number, Measurement(measurement.spend, part), position + at))
             at += part.size
             self._rows += part.size
             if self._rows == ROWS:
@@ -146,8 +148,15 @@ class MeasurementsFile(Sequence[Measurement]):
 
     def __iter__(self) -> Iterator[Measurement]:
         """Read one measurement at a time."""
+        left = self._rows
+        for number, pieces in groupby(self.pieces(), key=lambda piece: piece[0]):
+            answers = joined((part.answers for _, part, _ in pieces), left)
+            left -= answers.size
+            yield Measurement(self.spends[number], answers)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read a part at a time: some answers of a measurement, or none if it has none."""
         number = position = row = 0
-        answers: Ints = np.empty(0, dtype=np.int64)
         for rows in self._batches():
             which = rows.column("measurement").to_numpy()
             if which[0] < number or (np.diff(which) < 0).any() or which[-1] >= len(self.spends):
@@ -155,23 +164,23 @@ class MeasurementsFile(Sequence[Measurement]):
             at = 0
             while at < which.size:
                 if which[at] > number:
-                    yield Measurement(self.spends[number], _cut(answers, position))
-                    answers, position, number = np.empty(0, dtype=np.int64), 0, number + 1
+                    yield from self._none(number, position)
+                    position, number = 0, number + 1
                     continue
                 end = int(np.searchsorted(which, number, side="right"))
                 check_rows(rows.slice(at, end - at), self.spends[number], position, row + at)
                 part = rows.column("answer").to_numpy()[at:end]
-                if not position and (end < which.size or row + which.size == self._rows):
-                    answers = part.copy()
-                else:
-                    if not position:  # of the next batch, too; memory that is not written to is not taken
-                        answers = np.empty(self._rows - row - at, dtype=NARROW)
-                    answers = put(answers, position, part)
+                yield number, Measurement(self.spends[number], part), position
                 position, at = position + end - at, end
             row += which.size
         while number < len(self):
-            yield Measurement(self.spends[number], _cut(answers, position))
-            answers, position, number = np.empty(0, dtype=np.int64), 0, number + 1
+            yield from self._none(number, position)
+            position, number = 0, number + 1
+
+    def _none(self, number: int, position: int) -> Iterator[Piece]:
+        """The only piece of a measurement that ends at position 0."""
+        if not position:
+            yield number, Measurement(self.spends[number], np.empty(0, dtype=np.int64)), 0
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
@@ -197,10 +206,21 @@ def _text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(kind)) and kind.value_type in (pa.string(), pa.large_string())
 
 
-def _cut(answers: Ints, size: int) -> Ints:
-    """The first answers; the memory of the others is returned."""
-    if answers.size > size:
-        answers.resize(size, refcheck=False)
+def joined(parts: Iterable[Ints], most: int) -> Ints:
+    """One array of all parts, at most so many answers; of several parts, 32 bits where these suffice."""
+    answers: Ints = np.empty(0, dtype=np.int64)
+    at = 0
+    for part in parts:
+        if not at:
+            answers = part.copy()
+        else:
+            if at == answers.size:  # memory that is not written to is not taken
+                first, answers = answers, np.empty(most, dtype=NARROW)
+                answers = put(answers, 0, first)
+            answers = put(answers, at, part)
+        at += part.size
+    if answers.size > at:
+        answers.resize(at, refcheck=False)
     return answers
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hierdp.measurements.file import MeasurementsFile, written_to
-from hierdp.measurements.rows import Measurement, rows_of
+from hierdp.measurements.rows import Measurement, Piece, rows_of
 from hierdp.privacy.budget import Spend
 
 if TYPE_CHECKING:
@@ -45,9 +45,15 @@ class Measurements:
             return self.parts.spends
         return tuple(part.spend for part in self.parts)
 
+    def pieces(self) -> Iterator[Piece]:
+        """Iterate over the measurements in parts, of which only one is read at a time."""
+        if isinstance(self.parts, MeasurementsFile):
+            return self.parts.pieces()
+        return ((number, part, 0) for number, part in enumerate(self.parts))
+
     def to_frame(self) -> DataFrame:
         """One row for each answer, with the columns of docs/measurements.md."""
-        frame: DataFrame = rows_of([(number, part, 0) for number, part in enumerate(self)]).to_pandas()
+        frame: DataFrame = rows_of(list(self.pieces())).to_pandas()
         return frame
 
     def write(self, path: str | Path) -> None:

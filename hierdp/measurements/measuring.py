@@ -7,21 +7,22 @@ recorded measurements, and gives the same release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from hierdp.measurements import file
-from hierdp.measurements.file import NARROW, put
+from hierdp.measurements.file import NARROW, joined, put
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
-from hierdp.measurements.twice import measured_twice
-from hierdp.privacy.budget import split, sum_of
+from hierdp.measurements.rows import Piece
+from hierdp.measurements.twice import OfLevel, measured_twice
+from hierdp.privacy.budget import Spend, split, sum_of
 from hierdp.privacy.expected import CHOICE, GAUSSIAN
-from hierdp.privacy.noise import Noise
+from hierdp.privacy.noise import Noise, announce
 from hierdp.privacy.twice import Recovered, Twice
 from models.arithmetic.arrays import Ints
 
@@ -37,6 +38,19 @@ class Measure(Protocol):
 
     def __call__(self, query: Query, /) -> Measurement:
         """The noisy answers, with the record of their noise."""
+
+    def each(self, query: Query, sizes: Iterable[int], /) -> Iterator[Ints]:
+        """The noisy answers to a query `in_parts`, one part at a time, of which only that one is held.
+
+        Parts are taken in the order of the queries; further queries may be asked before.
+
+        Parameters
+        ----------
+        query : Query
+            Without `groups`.
+        sizes : iterable of int
+            The number of answers of each part, above 0, as `query.of` makes them.
+        """
 
     def end(self) -> None:
         """Say that no further query follows: the true counts are not needed any more."""
@@ -62,6 +76,11 @@ class Measuring:
         self._made.add(made)
         return made
 
+    def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
+        """Measure a query in parts, and record the answers and the loss."""
+        announce(query.answers, self._noise)
+        return self._parts(query, zip(query.of(self._truth), sizes, strict=True))
+
     def end(self) -> None:
         """Forget the true counts."""
         self._truth = None
@@ -71,17 +90,30 @@ class Measuring:
         """All measurements so far."""
         return self._made.measurements
 
-    def _noisy(self, query: Query) -> Measurement:
-        draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
-        true = query.of(self._truth)
-        kind = NARROW if query.answers > file.ROWS else np.int64
-        answers: Ints = np.empty(query.answers if query.in_parts else 0, dtype=kind)
+    def _parts(self, query: Query, true: Iterable[tuple[Ints, int]]) -> Iterator[Ints]:
         at = 0
-        for part in true if query.in_parts else (true,):
-            noisy = draw(part, query.name, query.sensitivity, query.loss)
-            answers = put(answers, at, noisy.counts.ravel()) if query.in_parts else noisy.counts
-            at += noisy.counts.size
+        for part, size in true:
+            noisy = self._draw(part, query)
+            self._made.add(noisy, at)
+            at += size
+            yield noisy.answers
+
+    def _noisy(self, query: Query) -> Measurement:
+        true = query.of(self._truth)
+        if not query.in_parts:
+            return self._draw(true, query)
+        answers: Ints = np.empty(query.answers, dtype=NARROW if query.answers > file.ROWS else np.int64)
+        at = 0
+        for part in true:
+            noisy = self._draw(part, query)
+            answers = put(answers, at, noisy.answers)
+            at += noisy.answers.size
         return Measurement(noisy.spend, answers)
+
+    def _draw(self, true: Ints, query: Query) -> Measurement:
+        draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
+        noisy = draw(true, query.name, query.sensitivity, query.loss)
+        return Measurement(noisy.spend, noisy.counts.ravel())
 
     def _chosen(self, query: Query) -> Measurement:
         sensitivity = int(query.sensitivity)
@@ -106,12 +138,23 @@ class OtherQuery(Differs):
     """A mechanism asks another query than the one that was recorded."""
 
 
+class Pieces(Protocol):
+    """Measurements that can be read in parts."""
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """The noise of each."""
+
+    def pieces(self) -> Iterator[Piece]:
+        """See `Measurements.pieces`."""
+
+
 class Recorded:
     """Has recorded answers, which it gives only to the queries that they answer, in their order.
 
     Parameters
     ----------
-    measurements : iterable of Measurement
+    measurements : Measurements
 
     Attributes
     ----------
@@ -122,12 +165,14 @@ class Recorded:
     twice : list of Twice
         What was measured twice; known at the end.
     recovered : list of Recovered
-        The noisy counts of each measurement with noise on counts; beyond `MOST_RECOVERED`, none.
+        The noisy counts of measurements with noise on counts, in parts; beyond `MOST_RECOVERED`, none.
     """
 
-    def __init__(self, measurements: Iterable[Measurement]) -> None:
-        self._left = iter(measurements)
+    def __init__(self, measurements: Pieces) -> None:
+        self._spends, self._left = measurements.spends, measurements.pieces()
+        self._next = next(self._left, None)
         self._asked: list[tuple[Query, Measurement]] = []
+        self._level: OfLevel | None = None
         self.asked, self.ended = 0, False
         self.twice: list[Twice] = []
         self.recovered: list[Recovered] = []
@@ -141,16 +186,23 @@ class Recorded:
             If the next measurement is of another query: by its name, noise, sensitivity, share of the
             budget, or number of answers.
         """
-        found = next(self._left, None)
-        if found is None:
-            raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
+        spend, parts = self._found(query)
+        answers = joined(parts, query.answers)
         if not query.in_parts:
-            found = Measurement(found.spend, found.answers.astype(np.int64, copy=False))
-        if why := _differs(query, found):
-            raise OtherQuery(why)
-        self.asked += 1
-        self._asked.append((query, found))
+            answers = answers.astype(np.int64, copy=False)
+        if query.allowed is not None and not query.allowed(answers):
+            raise OtherQuery(f"an answer to {query.name!r} is not among its candidates")
+        found = Measurement(spend, answers)
+        if query.groups is not None:
+            self._asked.append((query, found))
+        for _ in self._compared(query, spend, (answers,)):
+            pass
         return found
+
+    def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
+        """The recorded answers, in parts; raises as a call does."""
+        spend, parts = self._found(query)
+        return self._compared(query, spend, _cut(parts, sizes, query.answers))
 
     def end(self) -> None:
         """Check that no measurement is left, and forget the answers.
@@ -160,23 +212,69 @@ class Recorded:
         OtherQuery
             If one is left; the message names it.
         """
-        left = next(self._left, None)
-        if left is not None:
-            raise OtherQuery(f"the mechanism does not measure {left.spend.query!r}")
+        if self.asked < len(self._spends):
+            raise OtherQuery(f"the mechanism does not measure {self._spends[self.asked].query!r}")
         self.twice += measured_twice(self._asked)
-        for query, found in self._asked:
-            if query.noise != CHOICE:
-                self._recover(found)
         self._asked, self.ended = [], True
 
-    def _recover(self, found: Measurement) -> None:
-        if found.answers.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
-            self.recovered.append(Recovered(found.spend.query, found.answers.astype(np.int64)))
+    def _found(self, query: Query) -> tuple[Spend, Iterator[Ints]]:
+        """The next measurement, if it is of this query: its noise, and its answers in parts."""
+        number = self.asked
+        if number == len(self._spends):
+            raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
+        spend = self._spends[number]
+        if why := _differs(query, spend):
+            raise OtherQuery(why)
+        self.asked += 1
+        return spend, self._parts(query, number)
+
+    def _parts(self, query: Query, number: int) -> Iterator[Ints]:
+        """The answers of a measurement, the next that is read; it has as many as the query."""
+        found = 0
+        while self._next is not None and self._next[0] == number:
+            answers = self._next[1].answers
+            found += answers.size
+            if found <= query.answers:
+                yield answers
+            self._next = next(self._left, None)
+        if found != query.answers:
+            raise OtherQuery(f"{query.name!r} has {query.answers} answers, but {found} are recorded")
+
+    def _compared(self, query: Query, spend: Spend, parts: Iterable[Ints]) -> Iterator[Ints]:
+        """The same parts, which are compared with what else is known of their noise."""
+        level = self._level = None if query.level is None else OfLevel(query, spend, self._level)
+        for part in parts:
+            if level is not None and part.size:
+                self.twice += level.add(part)
+            if query.noise != CHOICE:
+                self._recover(spend.query, part)
+            yield part
+
+    def _recover(self, query: str, noisy: Ints) -> None:
+        if noisy.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
+            self.recovered.append(Recovered(query, noisy.astype(np.int64)))
 
 
-def _differs(query: Query, found: Measurement) -> str:
+def _cut(parts: Iterator[Ints], sizes: Iterable[int], answers: int) -> Iterator[Ints]:
+    """The same answers in parts of these sizes; after the last one, `parts` are at their end."""
+    held: Ints = np.empty(0, dtype=np.int64)
+    left = answers
+    for size in sizes:
+        found, missing = list[Ints](), size
+        while missing > held.size:
+            found.append(held)
+            missing -= held.size
+            held = next(parts)
+        found.append(held[:missing])
+        held, left = held[missing:], left - size
+        if not left:
+            for _ in parts:  # there are none, or the mechanism has another query
+                pass
+        yield np.concatenate(found)
+
+
+def _differs(query: Query, spend: Spend) -> str:
     """How a recorded measurement differs from a query, in words; empty if it does not."""
-    spend = found.spend
     if (spend.query, spend.noise, spend.times, spend.sensitivity) != (
         *(query.name, query.noise, query.times),
         query.sensitivity,
@@ -191,8 +289,4 @@ def _differs(query: Query, found: Measurement) -> str:
         return f"{query.name!r} has {query.loss:.9g} of the budget, but the manifest says {loss}"
     if spend.delta is not None:
         return f"{query.name!r} has no δ, but the manifest says {spend.delta}"
-    if found.answers.shape != (query.answers,):
-        return f"{query.name!r} has {query.answers} answers, but {found.answers.size} are recorded"
-    if query.allowed is not None and not query.allowed(found.answers):
-        return f"an answer to {query.name!r} is not among its candidates"
     return ""

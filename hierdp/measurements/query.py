@@ -38,8 +38,11 @@ class Query:
         If the answers are sums, and each true count is part of one: the number of that sum. It may depend on
         earlier answers.
     level : (Tree, int), optional
-        If the answers are those of all nodes of a level of a public tree, whose answers add up to their
-        parents': the tree and the level. A node may have several answers, one after the other.
+        If the answers are those of nodes of a level of a public tree, and add up to their parents' if both
+        have equally many: the tree and the level. A node may have several answers, one after the other.
+    nodes : int64 array, optional
+        With `level`: which nodes of the level have answers, from 0, in increasing order; those of the others
+        are 0. Default: all.
     allowed : callable, optional
         Whether these answers of a private choice exist.
     in_sequence : bool
@@ -57,6 +60,7 @@ class Query:
     noise: str = GEOMETRIC
     groups: Ints | None = None
     level: tuple[Tree, int] | None = None
+    nodes: Ints | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
     in_parts: bool = False

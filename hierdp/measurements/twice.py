@@ -4,48 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Self
 
 import numpy as np
 
 from hierdp.measurements.query import Query, sums_by
 from hierdp.measurements.rows import Measurement
+from hierdp.privacy.budget import Spend
 from hierdp.privacy.twice import CountNoise, Twice
-from models import Tree
 from models.arithmetic.arrays import Ints
 
 Asked = Sequence[tuple[Query, Measurement]]
 
 
 def measured_twice(asked: Asked) -> Iterator[Twice]:
-    """Levels of a tree that follow each other; all counts, then sums that were chosen by their noise."""
-    sums = [(query.groups, found) for query, found in asked if query.groups is not None]
-    for groups, found in sums[1:]:
-        every, first = sums[0]
-        if np.array_equal(every, np.arange(groups.size)):
+    """All counts, then sums that were chosen by their noise; of queries with `groups`."""
+    if not asked:
+        return
+    every, first = asked[0]
+    for query, found in asked[1:]:
+        groups = query.groups
+        assert groups is not None
+        assert every.groups is not None
+        if np.array_equal(every.groups, np.arange(groups.size)):
             off = sums_by(first.answers, groups) - found.answers
-            yield _twice(found.spend.query, off, first, found, np.ones(off.size, np.int64), chosen_of=0)
-    levels = {
-        (id(query.level[0]), query.level[1]): found for query, found in asked if query.level is not None
-    }
-    for query, found in asked:
-        if query.level is not None:
-            tree, level = query.level
-            if (above := levels.get((id(tree), level - 1))) is not None:
-                yield _of_level(tree, level, above, found)
+            yield _twice(found.spend.query, off, first.spend, found.spend, np.ones(off.size, np.int64), 0)
 
 
-def _of_level(tree: Tree, level: int, above: Measurement, found: Measurement) -> Twice:
-    """Parents with the sums of their children."""
-    parents = np.asarray(tree.levels[level - 1])
-    there, children = np.unique(parents, return_counts=True)
-    sums = sums_by(found.answers.reshape(parents.size, -1), parents)[there]
-    off = above.answers.reshape(-1, sums.shape[1])[there] - sums
-    counts = np.broadcast_to(children[:, np.newaxis], off.shape)
-    return _twice(f"counts of levels {level - 1} and {level}", off, above, found, counts)
+class OfLevel:
+    """The answers of a level of a tree, and how their parents' differ from their sums.
+
+    The answers are taken in parts, whole nodes one after the other. Those of the last level are not held.
+
+    Parameters
+    ----------
+    query : Query
+        With a `level`.
+    spend : Spend
+        Its noise.
+    before : OfLevel, optional
+        The level that was measured before, which is overwritten.
+    """
+
+    def __init__(self, query: Query, spend: Spend, before: Self | None) -> None:
+        assert query.level is not None
+        self._tree, self._level = query.level
+        size = int(self._tree.level_sizes[self._level])
+        self._nodes = np.arange(size) if query.nodes is None else query.nodes
+        self._each = query.answers // max(1, self._nodes.size)
+        self._spend, self._at = spend, 0
+        last = self._level == self._tree.depth
+        self._own: Ints = np.zeros((0 if last else self._nodes.size, self._each), dtype=np.int64)
+        self._above = None
+        if before is not None and before._is_above(self):
+            self._above = before
+            self._children = np.zeros(before._nodes.size, dtype=np.int64)
+
+    def _is_above(self, other: Self) -> bool:
+        """Whether the other level's answers add up to these; with other numbers of answers, they do not."""
+        return self._tree is other._tree and (self._level + 1, self._each) == (other._level, other._each)
+
+    def add(self, answers: Ints) -> Iterator[Twice]:
+        """Take the answers of the next nodes; after the last, give the differences to the level above."""
+        part = answers.reshape(-1, self._each)
+        here = slice(self._at, self._at + len(part))
+        self._at = here.stop
+        if self._own.size:
+            self._own[here] = part
+        if self._above is not None:
+            parents = np.asarray(self._tree.levels[self._level - 1])[self._nodes[here]]
+            above = np.searchsorted(self._above._nodes, parents)
+            there = np.unique(above)
+            self._above._own[there] -= sums_by(part, np.searchsorted(there, above))
+            self._children += np.bincount(above, minlength=self._children.size)
+        if self._above is not None and self._at == self._nodes.size:
+            there = np.flatnonzero(self._children)
+            off = self._above._own[there]
+            counts = np.broadcast_to(self._children[there, np.newaxis], off.shape)
+            what = f"counts of levels {self._level - 1} and {self._level}"
+            yield _twice(what, off, self._above._spend, self._spend, counts)
+            self._above = None
 
 
 def _twice(
-    what: str, off: Ints, own: Measurement, parts: Measurement, counts: Ints, chosen_of: int | None = None
+    what: str, off: Ints, own: Spend, parts: Spend, counts: Ints, chosen_of: int | None = None
 ) -> Twice:
-    laws = [CountNoise.of(asdict(one.spend)) for one in (parts, own)]
+    laws = [CountNoise.of(asdict(one)) for one in (parts, own)]
     return Twice(what, off.ravel().astype(np.float64), laws[0], counts.ravel(), laws[1], chosen_of)

@@ -43,8 +43,8 @@ class Checking:
         function with what answers its queries and solves its models, and returns the table and the settings.
         The manifest lacks `solved` if its method is not that of the release (see `other`). May raise
         `hierdp.measurements.measuring.Differs`.
-    neighbours : str or None
-        The neighbouring relation, with `again`.
+    neighbours : str, callable or None
+        The neighbouring relation, with `again`; if it depends on the settings, it is a function of these.
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
     one_by_one : callable, optional
@@ -64,7 +64,7 @@ class Checking:
     expected_spends: Callable[[DataFrame, Manifest, Regions], Expected] | None = None
     replay: Callable[[Replay, DataFrame, Manifest, Regions], str] | None = None
     again: Again | None = None
-    neighbours: str | None = None
+    neighbours: str | Callable[[Settings], str] | None = None
     rounded: Collection[str] = ()
     one_by_one: Callable[[Manifest, Regions], bool] | None = None
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None

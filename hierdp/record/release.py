@@ -85,7 +85,8 @@ class Release:
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
     measurements : Measurements, optional
-        All that it learned of the true counts; so far, of `group-size`, `clustering` and `range-query`.
+        All that it learned of the true counts; so far, of `group-size`, `count-of-counts`, `clustering` and
+        `range-query`.
     same_noise_as : SameNoise, optional
         The release that the measurements were made for; see `hierdp.same_noise`.
     simulating : callable, optional

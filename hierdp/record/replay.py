@@ -63,12 +63,6 @@ class Replay:
         self._steps = steps
         self._ahead: deque[SavedStep] = deque()
 
-    @property
-    def side_by_side(self) -> bool:
-        """Whether the next step has many problems side by side."""
-        step = self._step(0)
-        return step is not None and bool(step.problems)
-
     def peek(self, name: str, most: int, ahead: int = 0) -> SavedStep:
         """Look at a coming step without taking it: the next one, or the one `ahead` steps after it.
 

@@ -15,7 +15,8 @@ import numpy as np
 from models import Isotonic
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, read_only
-from models.arithmetic.kernels import helper, kernel
+from models.arithmetic.kernels import kernel
+from models.arithmetic.pools import pool
 
 
 def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
@@ -65,10 +66,10 @@ def _side_by_side(model: Isotonic) -> Array:
 
 @kernel()
 def _pools(y: Any, offsets: Any, start: Any, fits: Any, integer: bool, out: Any) -> None:
-    """`_pool`, one chain after the other."""
+    """`pool`, one chain after the other."""
     for k in range(offsets.size - 1):
         part = out[offsets[k] : offsets[k + 1]]
-        _pool(y[offsets[k] : offsets[k + 1]], None, start, part, None, part, fits, integer)
+        pool(y[offsets[k] : offsets[k + 1]], None, start, part, None, part, fits, integer)
 
 
 @kernel()
@@ -76,13 +77,6 @@ def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
     """`_unit_slopes`, one chain after the other."""
     for k in range(offsets.size - 1):
         _unit_slopes(y[offsets[k] : offsets[k + 1]], out[offsets[k] : offsets[k + 1]])
-
-
-def pools(y: Array) -> Array:
-    """The starts of the blocks that pooling makes of int64 data; four times their sum must fit 62 bits."""
-    starts, out = np.empty(y.size, np.int64), np.empty(y.size, np.int64)
-    many = _pool(read_only(y), None, starts, out, None, out, 2**62 // max(1, exact.reach(y)), True)
-    return starts[:many]
 
 
 def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
@@ -94,7 +88,7 @@ def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
             y = np.array([v if isinstance(v, float) else Fraction(v) for v in y.tolist()], dtype=object)
         start, sums, mass, slow = (np.zeros(room, object) for _ in range(4))
         w = None if w is None else w.astype(object)
-        _pool.py_func(y.astype(object), w, start, sums, mass, slow, np.inf, integer)
+        pool.py_func(y.astype(object), w, start, sums, mass, slow, np.inf, integer)
         # Means of Fractions are exact; those of integers, large or small, are floats.
         return slow if object in given or integer else slow.astype(np.float64)
     if not whole:
@@ -104,7 +98,7 @@ def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:
     fits = 2**62 // max(1, exact.reach(y)) if whole else np.inf
     out = np.empty(room, np.int64 if integer and whole else np.float64)
     y, w = read_only(y), None if w is None else read_only(w)
-    _pool(y, w, blocks, out.view(y.dtype), weights, out, fits, integer)
+    pool(y, w, blocks, out.view(y.dtype), weights, out, fits, integer)
     return out
 
 
@@ -114,70 +108,6 @@ def _large(y: Array, w: Array | None) -> bool:
         return False
     weight = (1 if w is None else int(w.max())) * y.size
     return weight >= 2**31 or 4 * weight * max(1, exact.reach(y)) >= 2**62
-
-
-@helper
-def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
-    """Whether s/m < t/k: by cross-multiplication if that fits, else by quotients, then remainders."""
-    if m * k <= fits:
-        return s * k < t * m
-    q, r = s // m, t // k
-    return q < r or (q == r and (s - q * m) * k < (t - r * k) * m)
-
-
-@kernel()
-def _pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> int:
-    """Pool adjacent violators; returns how many blocks there are.
-
-    Block means are compared exactly: sums of whole data are whole.
-
-    `start`, `sums` and `mass` hold the blocks' starts, sums and weights. Without weights (None), a block's
-    weight is its length. `sums` may share the memory of `out`: block b starts at b or later, so the blocks
-    can be written out from the last to the first. Products of a sum and a weight fit if the product of the
-    two weights is at most `fits`.
-    """
-    last, i = -1, 0
-    while i < y.size:
-        begin, m = i, 1 if w is None else w[i]
-        s = y[i] * m
-        i += 1
-        while True:
-            while i < y.size and y[i] * m <= s:  # absorb entries that do not rise
-                k = 1 if w is None else w[i]
-                s += y[i] * k
-                m += k
-                i += 1
-            if last < 0:
-                break
-            k = begin - start[last] if w is None else mass[last]
-            if _below(sums[last], k, s, m, fits):
-                break
-            s += sums[last]
-            m += k
-            begin = start[last]
-            last -= 1
-        last += 1
-        start[last], sums[last] = begin, s
-        if w is not None:
-            mass[last] = m
-    stop = y.size
-    for block in range(last, -1, -1):
-        begin, s = start[block], sums[block]
-        m = stop - begin if w is None else mass[block]
-        if integer:  # a separate variable: Numba would make both floats, which have 53 bits
-            whole = (2 * s + m) // (2 * m)
-            if stop < y.size:
-                whole = min(whole, out[stop])  # as below, where the data are floats
-            out[begin] = whole
-        else:
-            mean = s / m
-            if stop < y.size:
-                mean = min(mean, out[stop])  # sums beyond 53 bits are rounded, which might swap two means
-            out[begin] = mean
-        for j in range(begin + 1, stop):
-            out[j] = out[begin]
-        stop = begin
-    return last + 1
 
 
 def _l1(y: Array, w: Array | None, integer: bool, room: int) -> Array:

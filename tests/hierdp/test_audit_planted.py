@@ -42,9 +42,9 @@ PLANTED = {
 REACHED = {
     "true answers to some queries of the last level": true_answers("group"),
     "a level of group sizes without noise": mutant(
-        Measuring._noisy,
+        Measuring._draw,
         "noisy.counts.ravel()",
-        "(part if query.level[1] == 1 else noisy.counts).ravel()",
+        "(true if query.level[1] == 1 else noisy.counts).ravel()",
     ),
 }
 """Bugs whose queries or levels have other names in the cases of an audit."""
@@ -120,7 +120,7 @@ def test_true_answers_are_found_whether_or_not_they_are_recorded(recorded, monke
         made = measure(self, query)
         true = replace(made, answers=query.of(self._truth))
         if recorded:
-            self._made._held[-1] = true
+            self._made._held[-1] = true, 0
             return made
         return true
 

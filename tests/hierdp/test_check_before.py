@@ -1,7 +1,8 @@
 """Older releases pass `hierdp check`: six small ones as 0.2.0 first wrote them, with exact noise.
 
-Ten more answer ranges, with their noisy counts in the table or in the settings. Two more are stability
-histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
+Others have their noisy counts in the table, in the settings or in the saved steps: ten answer ranges, six
+are of group sizes, and nine of counts of counts. Two more are stability histograms with the threshold of
+Boninsegna & Silvestri 2025, used by older releases.
 """
 
 from pathlib import Path
@@ -11,8 +12,10 @@ import pandas as pd
 import pytest
 from test_check import change_manifest, failed, verdicts
 
-from hierdp.check import FAILS, HOLDS
+from hierdp.check import FAILS, HOLDS, check
+from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.mechanisms.count_of_counts import estimates, side_by_side
 from hierdp.mechanisms.group_size import fits, repairs
 from hierdp.mechanisms.range_query.matrix import UNIT
 from hierdp.privacy.threshold import EXACT
@@ -21,6 +24,7 @@ from hierdp.versions import versions
 
 BEFORE = Path(__file__).parent / "data" / "releases-0.2.0.zip"
 GROUP_SIZES = BEFORE.with_name("releases-0.2-group-size.zip")
+COUNTS_OF_COUNTS = BEFORE.with_name("releases-0.2-count-of-counts.zip")
 PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
 RANGES = BEFORE.with_name("releases-0.2.0-ranges.zip")
 METHODS = [
@@ -202,6 +206,85 @@ def test_the_queries_of_group_sizes_without_proofs_are_checked(sizes):
     assert verdicts(sizes / "M_H")["budget: queries"] == HOLDS
     change_manifest(sizes / "M_H", lambda manifest: manifest["budget"]["spends"][1].update(sensitivity=1))
     assert "budget: queries" in failed(sizes / "M_H")
+
+
+COUNTS = ["Hc", "mixed", "bottom-up", "at-once", "secret", "persons", "apart", "side-by-side", "pooled"]
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """Releases of count-of-counts before they had measurements, in steps and blocks of these sizes."""
+    with ZipFile(COUNTS_OF_COUNTS) as zipped:
+        zipped.extractall(tmp_path)
+
+    def folder(kind):
+        monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)  # of "apart", regions have a step each
+        monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 12)
+        monkeypatch.setattr(estimates, "BLOCK", 12 if kind == "pooled" else 1000)
+        return tmp_path / kind
+
+    return folder
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_counts_of_counts_without_measurements_pass(counts, kind):
+    folder = counts(kind)
+    found = verdicts(folder)
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    assert found["noise"] == HOLDS
+    change_manifest(folder, lambda manifest: manifest["budget"]["spends"][-1].update(query="sizes"))
+    assert "budget: queries" in failed(folder)
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+@pytest.mark.parametrize("column", ["groups", "size"])
+def test_changed_counts_of_counts_without_measurements_fail(counts, kind, column):
+    path = counts(kind) / "released.parquet"
+    table = pd.read_parquet(path)
+    table.loc[table.index[-1], column] += 1
+    table.to_parquet(path, index=False)
+    assert "table from steps" in failed(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        ("Hc", "max_size", 6),
+        ("mixed", "smallest_size", 0),
+        ("mixed", "shares", [1, 1, 1]),
+        ("secret", "max_size", 90),
+        ("secret", "groups", 41),
+        ("secret", "size_budget", 0.2),
+        ("pooled", "groups", 41),
+        ("bottom-up", "methods", ["Hc"]),
+        ("at-once", "merge", "weighted"),
+    ],
+)
+def test_settings_of_counts_of_counts_without_measurements_are_checked(counts, kind, name, value):
+    folder = counts(kind)
+    change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
+    assert {"table from steps", "budget: queries"} & failed(folder)
+
+
+def test_the_queries_of_counts_of_counts_without_proofs_are_checked(counts):
+    folder = counts("Hc")
+    (folder / "proofs.zip").unlink()
+    assert verdicts(folder)["budget: queries"] == HOLDS
+    change_manifest(folder, lambda manifest: manifest["budget"]["spends"][2].update(sensitivity=2))
+    assert "budget: queries" in failed(folder)
+
+
+@pytest.mark.parametrize("groups", [10**9, 10**12])
+def test_so_many_groups_without_measurements_are_not_made_up(counts, groups):
+    """Of the proofs, none are there; zeros would stand for the answers of every group."""
+    folder = counts("pooled")
+    (folder / "proofs.zip").unlink()
+    table = pd.read_parquet(folder / "released.parquet")
+    table.loc[0, "groups"] = groups
+    files.write_frame(table, folder, files.TABLE)
+    with pytest.raises(InputError, match="noisy counts"):
+        check(folder, limit=10**9)
 
 
 def test_a_manifest_has_all_later_entries_or_none(folder):

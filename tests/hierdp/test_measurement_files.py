@@ -16,12 +16,15 @@ from hierdp import Measurements, SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.counts.axes import Names
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file, query
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.clustering import METHODS, clustering
+from hierdp.mechanisms.count_of_counts import count_of_counts
+from hierdp.mechanisms.count_of_counts.estimates import METHODS as SIZES
 from hierdp.mechanisms.range_query import METHODS as RANGES
 from hierdp.mechanisms.range_query import range_query
 from hierdp.privacy.budget import Ledger
@@ -54,16 +57,29 @@ def of_ranges(method, **options):
     return range_query(data, 1.0, SimulatedNoise(1), method, **options)
 
 
+SECRET = {"group_budget": 0.2, "size_budget": 0.3}
+
+
+def of_sizes(method, **options):
+    leaves = Runs.from_dense([[1, 2, 0], [0, 3, 1], [0, 0, 0], [4, 0, 1], [0, 1, 0]])
+    data = SizeRuns(PLACES, leaves.summed_up(PLACES.tree))
+    return count_of_counts(data, 1.0, SimulatedNoise(1), method, **{"max_size": 3} | options)
+
+
 CASES = {
     **{method: partial(of_clusters, method) for method in METHODS},
     **{method: partial(of_ranges, method) for method in RANGES},
     "H_2^c, a level left out": partial(of_ranges, "H_2^c", budget=[0, 2, 3], repair="whole"),
     "H_tree^c, non-negative": partial(of_ranges, "H_tree^c", budget=[1, 2], repair="non-negative"),
     "matrix of no default": partial(of_ranges, "matrix", strategy="optimal"),
+    **{method: partial(of_sizes, method) for method in (*SIZES, "bottom-up", "Hg x Hc x naive")},
+    "Hc2, all levels at once": partial(of_sizes, "Hc2", merge="at once"),
+    "Hc, everything secret": partial(of_sizes, "Hc", **SECRET),
+    "Hg x naive x Hg1, everything secret": partial(of_sizes, "Hg x naive x Hg1", shares=[2, 1, 1], **SECRET),
 }
 """Small releases with measurements, by name."""
 
-FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix")
+FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc")
 
 
 def made(name):
@@ -202,14 +218,23 @@ def test_without_the_proofs_the_first_queries_are_checked(tmp_path):
     assert verdicts(tmp_path / "GS")["budget: queries"] == HOLDS
 
 
-@pytest.mark.parametrize("name", ["H_2^c", "H_2^c, a level left out", "H_tree^c"])
+@pytest.mark.parametrize("name", ["H_2^c", "H_2^c, a level left out", "H_tree^c", "Hc", "bottom-up"])
 def test_without_the_proofs_all_queries_of_a_tree_are_checked(name, tmp_path):
     made(name).write(tmp_path / "out", proofs=False)
     (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
     assert line.verdict == HOLDS
-    change_manifest(tmp_path / "out", lambda manifest: manifest["budget"]["spends"].reverse())
+    change_manifest(
+        tmp_path / "out", lambda manifest: manifest["budget"]["spends"][-1].update(query="counts by x")
+    )
     seal.seal(tmp_path / "out")
     assert "budget: queries" in failed(tmp_path / "out")
+
+
+def test_without_the_proofs_what_follows_secret_numbers_of_groups_is_not_checked(tmp_path):
+    made("Hc, everything secret").write(tmp_path / "out", proofs=False)
+    (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
+    assert line.verdict == OPEN
+    assert "the first 4 of 7" in str(line)
 
 
 def test_without_the_proofs_wrong_settings_and_needless_steps_are_found(tmp_path):
@@ -270,7 +295,7 @@ ANOTHER = {
 
 
 @pytest.mark.parametrize("what", ANOTHER)
-@pytest.mark.parametrize("method", quick(["H_2", "H_2^c"]))
+@pytest.mark.parametrize("method", quick(["H_2", "H_2^c", "Hc", "Hg x Hc x naive", "Hc, everything secret"]))
 def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_path, monkeypatch):
     """The file, the manifest and the seal agree; the mechanism would not have asked that."""
     edit, found = ANOTHER[what]
@@ -400,13 +425,13 @@ def test_answers_in_parts_have_32_bits_where_these_suffice(tmp_path, monkeypatch
     (again,) = MeasurementsFile(tmp_path / "out")
     assert again.answers.tolist() == found.answers.tolist()
     assert found.answers.dtype == again.answers.dtype == (np.int64 if large else np.int32)
-    recorded = Recorded([again])
+    recorded = Recorded(Measurements((again,)))
     assert recorded(asks).answers.dtype == found.answers.dtype
     assert not recorded.ended
     recorded.end()
     assert recorded.ended
     whole = query.Query("counts", 1, 1.0, 7, lambda truth: truth)
-    assert Recorded([again])(whole).answers.dtype == np.int64
+    assert Recorded(Measurements((again,)))(whole).answers.dtype == np.int64
 
 
 def asked(**changes):

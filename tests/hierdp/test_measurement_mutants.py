@@ -11,7 +11,6 @@ import pytest
 import test_measurements as tests
 
 from hierdp.measurements.measuring import Measuring
-from hierdp.mechanisms.count_of_counts import estimates
 from hierdp.mechanisms.tabulation import measure as tabulation_measure
 from hierdp.mechanisms.tabulation import mechanism as tabulation
 from hierdp.mechanisms.top_down import mechanism as top_down
@@ -84,12 +83,11 @@ MUTANTS = {
     ),
     "the wavelet's total with half its noise": (
         Measuring,
-        "_noisy",
+        "_draw",
         mutant(
-            Measuring._noisy,
-            "Measurement(noisy.spend, answers)",
-            "Measurement(noisy.spend, np.append("
-            "(answers[:1] + query.of(self._truth)[:1]) // 2, answers[1:]))",
+            Measuring._draw,
+            "noisy.counts.ravel()",
+            "np.append((noisy.counts[:1] + true[:1]) // 2, noisy.counts[1:])",
         ),
         draws("Wavelet"),
     ),
@@ -140,31 +138,29 @@ MUTANTS = {
     ),
     "a level of group sizes without noise": (
         Measuring,
-        "_noisy",
+        "_draw",
         mutant(
-            Measuring._noisy,
+            Measuring._draw,
             "noisy.counts.ravel()",
-            "(part if query.level[1] == 2 else noisy.counts).ravel()",
+            "(true if query.level[1] == 2 else noisy.counts).ravel()",
         ),
         draws("M_c^dp"),
     ),
     "a region's last number without noise": (
-        estimates,
-        "_measured",
+        Measuring,
+        "_parts",
         mutant(
-            estimates._measured,
-            "return noise.geometric(cells, *_query(region))",
-            "made = noise.geometric(cells, *_query(region)); made.counts[-1] = cells[-1]; return made",
+            Measuring._parts,
+            "noisy = self._draw(part, query)",
+            "noisy = self._draw(part, query); noisy.answers[-1] = part[-1]",
         ),
         draws("Hc of secret groups"),
     ),
     "a box without noise": (
         Measuring,
-        "_noisy",
+        "_draw",
         mutant(
-            Measuring._noisy,
-            "Measurement(noisy.spend, answers)",
-            "Measurement(noisy.spend, np.append(answers[:-1], query.of(self._truth)[-1:]))",
+            Measuring._draw, "noisy.counts.ravel()", "np.append(noisy.counts.ravel()[:-1], true.ravel()[-1:])"
         ),
         draws("H_b^c"),
     ),

@@ -5,16 +5,17 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from doubles import added
+from doubles import added, hierarchy
 
 from hierdp import release
 from hierdp.check import FAILS, check
-from hierdp.measurements.measuring import Differs
-from hierdp.mechanisms.count_of_counts import estimates, pooled, replay
-from hierdp.mechanisms.count_of_counts.estimates import METHODS, NoisyRegion, Sizes, estimate
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.measurements.measuring import Measuring
+from hierdp.mechanisms.count_of_counts import estimates, pooled
+from hierdp.mechanisms.count_of_counts.mechanism import measured
+from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.record.proofs import SavedStep
-from hierdp.record.replay import Replay
+from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved
 from models import Isotonic
 from solvers import fast
@@ -66,9 +67,7 @@ def test_blocks_that_do_not_fall_are_refused(noisy, lengths, means, over, right)
 
 
 def test_a_wrong_block_releases_nothing(monkeypatch):
-    from solvers.fast import isotonic
-
-    monkeypatch.setattr(isotonic, "pools", lambda _: np.zeros(1, np.int64))
+    monkeypatch.setattr(pooled, "pools", lambda _: np.zeros(1, np.int64))
     with pytest.raises(NotProved, match="pooled that do not fall"):
         pooled.pooled(np.array([1, 2]))
 
@@ -81,7 +80,9 @@ def test_sums_beyond_62_bits_stay_as_they_are():
 
 @pytest.mark.parametrize("method", ["Hg", "Hg1"])
 def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
-    true, groups, domain = (np.array([1, 2, 40]), np.array([70, 60, 3])), 133, Sizes(50, 1)
+    groups, places = 133, hierarchy([[0]])
+    data = SizeRuns(places, Runs.from_rows([([1, 2, 40], [70, 60, 3])] * 2))
+    plan = plan_of(f"bottom-up {method}", places.levels, max_size=50, smallest=1)
     noisy = np.random.default_rng(5).integers(-9, 10, groups)
 
     def found(block):
@@ -89,9 +90,11 @@ def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
         noise = added(0, 0)
         taken = iter(noisy)
         noise.make = lambda counts: counts + np.array([next(taken) for _ in counts])
-        made = estimate(true, groups, METHODS[method], domain, 1.0, noise)
-        assert made.step.solution.certificate.optimal
-        return made.sizes.tolist(), made.counts.tolist(), made.step.model
+        steps = Steps()
+        made = measured(places, data.runs.groups, 1.0, Measuring(data.runs, noise), steps, plan)
+        (step,) = steps.kept
+        assert step.solution.certificate.optimal
+        return *map(list, made.runs.of(1)), step.model
 
     *whole, dense = found(1000)
     *parts, short = found(40)
@@ -114,15 +117,3 @@ def test_check_accepts_pooled_sizes(tmp_path, monkeypatch):
     assert weights["Hg: state B"] is None
     folder = made.write(tmp_path / "out")
     assert not [line for line in check(folder) if line.verdict == FAILS]
-
-
-@pytest.mark.parametrize(
-    ("groups", "method", "weights"),
-    [(31, "Hg", [10, 20]), (30, "Hg1", [10, 20]), (30, "Hc", [10, 20]), (30, "Hg", [10.0, 20.0])],
-)
-def test_a_check_refuses_numbers_that_stand_for_other_groups(groups, method, weights):
-    model = Isotonic(np.array([1, 2]), weights=np.array(weights), integer=True)
-    saved = Replay(iter([SavedStep(f"{method}: root all", model, np.array([1, 2]))]))
-    region = NoisyRegion(np.empty(0, np.int64), groups, METHODS[method], Sizes(30))
-    with pytest.raises(Differs, match=f"do not stand for {region.cells} groups"):
-        replay._measured(saved, region)

@@ -14,13 +14,22 @@ from hierdp.mechanisms.count_of_counts import side_by_side, top_down
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
 from hierdp.mechanisms.count_of_counts.plan import Plan
 from hierdp.mechanisms.count_of_counts.side_by_side import measured_regions, steps_of
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.record.step import Step
 from models import Isotonic, Tree
 from tests.marks import quick
 
 TREE = Tree([[0, 0], [0, 0, 1]])
 GROUPS = np.array([9, 7, 2, 3, 4, 2])
+
+
+class OneByOne(SimulatedNoise):
+    """Draws that do not depend on how many counts are measured at once."""
+
+    def geometric(self, counts, query, sensitivity, epsilon):
+        made = super().geometric(counts[:0], query, sensitivity, epsilon)
+        draws = self._rng.geometric(-np.expm1(-1 / made.spend.scale), (counts.size, 2))
+        return NoisyCounts(counts + draws[:, 0] - draws[:, 1], made.spend)
 
 
 def made(method, tmp_path, name, several, monkeypatch, **more):
@@ -33,7 +42,7 @@ def made(method, tmp_path, name, several, monkeypatch, **more):
     ]
     options = {"levels": ["state", "county"], "group": ["home"], "max_size": 9, "method": method} | more
     options |= {"regions_from_data": True} | ({} if "group_budget" in more else {"groups_from_data": True})
-    found = release(rows, "count-of-counts", epsilon=1, noise=SimulatedNoise(1), **options)
+    found = release(rows, "count-of-counts", epsilon=1, noise=OneByOne(1), **options)
     return found, found.write(tmp_path / name)
 
 
@@ -110,12 +119,18 @@ def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypat
     monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 8)
     plan = Plan((METHODS["Hc"], METHODS["Hg"], METHODS["Hg"]))
     at = measured_regions(TREE, GROUPS, plan)
-    assert steps_of(at, TREE.level, GROUPS, plan, Sizes(4)) == [[0], [1], [2], [3, 4], [5]]
-    assert steps_of(at, TREE.level, GROUPS, Plan((METHODS["naive"],) * 3), Sizes(1)) == [
-        [r] for r in range(6)
-    ]
+
+    def steps(plan, domain, several=None):
+        return [of.tolist() for of in steps_of(at, TREE.level, GROUPS, plan, domain, several)]
+
+    each = [[r] for r in range(6)]
+    assert steps(plan, Sizes(4)) == [[0], [1], [2], [3, 4], [5]]
+    assert steps(plan, Sizes(4), False) == each
+    assert steps(Plan((METHODS["naive"],) * 3), Sizes(1)) == each
     monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 7)
-    assert steps_of(at, TREE.level, GROUPS, plan, Sizes(4)) == [[r] for r in range(6)]
+    assert steps(plan, Sizes(4)) == each
+    assert steps(plan, Sizes(4), True) == [[0], [1], [2], [3, 4], [5]]
+    assert steps_of(at[:0], TREE.level, GROUPS, plan, Sizes(4)) == []
 
 
 def test_only_regions_with_groups_are_measured():

@@ -13,7 +13,6 @@ from hierdp.counts.size_runs import (
     cumulative_of,
     resized,
     runs_of_cumulative,
-    runs_of_sorted,
     unattributed,
 )
 from hierdp.tables import group_sizes as dense_sizes
@@ -121,8 +120,6 @@ def test_conversions_on_runs(row, length, data):
     start = data.draw(st.integers(0, groups.size))
     stop = data.draw(st.integers(start, groups.size))
     assert unattributed(sizes, counts, start, stop).tolist() == groups[start:stop].tolist()
-    again = runs_of_sorted(groups)
-    assert (again[0].tolist(), again[1].tolist()) == (sizes.tolist(), counts.tolist())
 
 
 @quiet

@@ -16,6 +16,7 @@ from hierdp import release
 from hierdp.counts.axes import Names, Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.private import private_size
@@ -250,7 +251,7 @@ JOINED = {
     "count-of-counts, secret groups Hg": (partial(by_secret_groups, method="Hg"), 1),
     "count-of-counts, the largest size": (
         lambda table, noise: private_size(
-            Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree).between(0, 1), 1.0, noise
+            1.0, Measuring(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
         ),
         1,
     ),

@@ -1,27 +1,33 @@
-"""Estimate the groups by size of one region: the methods of Kuo et al. 2018, §4.
+"""Estimate the groups by size of single regions: the methods of Kuo et al. 2018, §4.
 
-Noise is added to a region's true counts in the representation that the method measures. The results are runs,
-with a proof that they are nearest to the measurement.
+A region's groups are measured in the representation of the method. Its estimate is nearest to the answers.
+In a release of many regions, the regions of a level that follow each other share a step, and so a line of the
+manifest. With a step for each region, most of the time and memory would go to handling tiny problems.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Literal
 
 import numpy as np
 
-from hierdp.counts.size_runs import cumulative_of, runs_of_cumulative, runs_of_sorted, unattributed
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, resized, unattributed
+from hierdp.measurements.query import Query
 from hierdp.mechanisms.count_of_counts.pooled import pooled
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Noise, NoisyCounts
-from hierdp.record.step import Solving, Step
-from models import FixedSum, Isotonic, Model
+from hierdp.record.step import Problem, Solving, solve_each
+from models import FixedSum, Isotonic
 from models.arithmetic.arrays import Ints
 
 BLOCK = 1 << 22
 """Groups whose sizes get noise at once, with Hg, so that runs are expanded in parts only. In a region with
 more groups, each block's noisy sizes are pooled before the next block is drawn."""
+
+CELLS = 2_000_000
+"""Noisy numbers to hold before post-processing, 16 MB; more only if a single step needs more."""
 
 
 @dataclass(frozen=True)
@@ -97,184 +103,222 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyRegion:
-    """The measurement of a region, which contains no true counts.
+class Together:
+    """Regions of a level whose groups by size are estimated in one step. It contains no true counts.
 
     Attributes
     ----------
-    noisy : int64 array
-        In the form of the method; empty if the region has no groups. Pooled if there are `weights`.
-    groups : int
-        Its number of groups, which is public or was measured.
+    regions : int64 array
+        In increasing order, as in the hierarchy.
+    groups : int64 array
+        Their numbers of groups, public or measured, above 0.
     method : Method
+        Regions of `Method.form` H have steps of their own.
     domain : Sizes
-    where : (str, str)
-        Names of the level and the region.
-    spend : Spend or None
-        The measurement.
-    weights : int64 array, optional
-        How many groups each number stands for, with Hg and very many groups; see `pooled`.
+    resize : bool
+        Whether the regions have other numbers of groups, which are secret: see `resized`.
     """
 
-    noisy: Ints
-    groups: int
+    regions: Ints
+    groups: Ints
     method: Method
     domain: Sizes
-    where: tuple[str, str] = ("root", "all")
-    spend: Spend | None = None
-    weights: Ints | None = None
+    resize: bool = False
 
     @property
-    def name(self) -> str:
-        """The name of the region's step."""
-        return f"{self.method.name}: {self.where[0]} {self.where[1]}"
+    def each(self) -> int:
+        """The number of answers for each region, of H and Hc."""
+        return numbers_of(1, self.method, self.domain)
 
     @property
     def cells(self) -> int:
-        """Number of measured values."""
-        return numbers_of(self.groups, self.method, self.domain)
+        """The number of answers for all regions."""
+        return int(self.groups.sum()) if self.method.form == "Hg" else self.each * self.regions.size
 
     @property
-    def model(self) -> Model:
-        """The problem of the nearest groups by size, if the region has groups."""
-        method, domain = self.method, self.domain
-        if method.form == "Hg":
-            ends = {"lower": domain.smallest, "upper": domain.largest}
-            return Isotonic(self.noisy, method.p, self.weights, **ends, integer=True)
-        if method.form == "Hc":
-            # All groups have size at most K, so that cell is public and bounds the others.
-            return Isotonic(self.noisy, p=method.p, lower=0, upper=self.groups, integer=True)
-        return FixedSum(self.noisy, self.groups, p=2)
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """The estimated groups by size of one region, after noise and post-processing; no true counts.
-
-    Attributes
-    ----------
-    sizes, counts : int64 arrays, shape (runs,)
-        Sizes increase; counts are positive and add up to the number of groups.
-    spend : Spend or None
-        The measurement; None if the region has no groups.
-    step : Step or None
-        The post-processing step with its proof.
-    """
-
-    sizes: Ints
-    counts: Ints
-    spend: Spend | None = None
-    step: Step | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """The data of a region before its groups are estimated. It contains true counts.
-
-    Attributes
-    ----------
-    true : pair of int arrays
-        Its true runs, sizes and counts, in `domain`, with `groups` groups.
-    groups : int
-        Number of groups, public or measured.
-    method : Method
-    domain : Sizes
-    epsilon : float
-        The budget of its level; the regions of a level share no entity.
-    where : (str, str)
-        Names of the level and the region.
-    """
-
-    true: tuple[Ints, Ints]
-    groups: int
-    method: Method
-    domain: Sizes
-    epsilon: float
-    where: tuple[str, str] = ("root", "all")
+    def in_blocks(self) -> bool:
+        """Whether a region has so many groups that they are measured in blocks."""
+        return self.method.form == "Hg" and self.regions.size == 1 and self.cells > BLOCK
 
     @property
-    def cells(self) -> int:
-        """Number of draws of noise."""
-        return numbers_of(self.groups, self.method, self.domain)
+    def parts(self) -> int:
+        """In how many parts it is measured."""
+        return -(-self.cells // BLOCK) if self.in_blocks else 1
+
+    @property
+    def sizes(self) -> Iterator[int]:
+        """The number of answers of each part."""
+        at_once = BLOCK if self.in_blocks else self.cells
+        return (min(at_once, self.cells - start) for start in range(0, self.cells, at_once))
+
+    @property
+    def offsets(self) -> Ints:
+        """Where the answers for each region begin, and where the last ones end."""
+        lengths = self.groups if self.method.form == "Hg" else np.full(self.regions.size, self.each)
+        return np.concatenate([[0], np.cumsum(lengths)])
+
+    def true(self, runs: Runs) -> Iterator[Ints]:
+        """The true answers, in parts, from the true groups of all regions."""
+        own = self._own(runs).capped(self.domain.largest)
+        if self.in_blocks:
+            for start in range(0, self.cells, BLOCK):
+                yield unattributed(*own.of(0), start, start + BLOCK)
+        elif self.method.form == "Hg":
+            yield np.repeat(own.sizes, own.counts)
+        else:
+            cells = np.zeros((self.regions.size, self.each), dtype=np.int64)
+            column = own.sizes - self.domain.smallest
+            inside = column < self.each  # the last cell of Hc is public
+            cells[own.row[inside], column[inside]] = own.counts[inside]
+            yield (cells.cumsum(axis=1) if self.method.form == "Hc" else cells).ravel()
+
+    def _own(self, runs: Runs) -> Runs:
+        """The true groups of these regions, one row for each."""
+        if self.resize:
+            each = zip(self.regions.tolist(), self.groups.tolist(), strict=True)
+            return Runs.from_rows(resized(*runs.of(r), n, self.domain.smallest) for r, n in each)
+        first = int(self.regions[0])
+        near = runs.between(first, int(self.regions[-1]) + 1)  # those among them without groups have no runs
+        row = np.searchsorted(self.regions, first + near.row)
+        return Runs.ordered(row, near.sizes, near.counts, self.regions.size)
+
+    def estimates(self, found: Ints, weights: Ints | None) -> Runs:
+        """The groups by size of each region, from the answer of the step.
+
+        Parameters
+        ----------
+        found : int64 array
+            In the form of the method.
+        weights : int64 array, optional
+            How many groups each entry stands for; see `pooled`.
+        """
+        if self.method.form == "Hg":
+            return self._of_sorted(found, weights)
+        low, many = self.domain.smallest, self.regions.size
+        if self.method.form == "H":
+            held = np.flatnonzero(found)
+            return Runs.ordered(np.zeros(held.size, np.int64), held + low, found[held], many)
+        cumulated = np.empty((many, self.each + 1), dtype=np.int64)
+        cumulated[:, :-1], cumulated[:, -1] = found.reshape(many, -1), self.groups
+        rises = np.empty(cumulated.shape, dtype=bool)
+        rises[:, 0] = cumulated[:, 0] != 0
+        np.not_equal(cumulated[:, 1:], cumulated[:, :-1], out=rises[:, 1:])
+        at = np.flatnonzero(rises)
+        row, column = np.divmod(at, self.each + 1)
+        reached = cumulated.ravel()[at]
+        before = np.concatenate([[0], reached[:-1]])
+        before[np.diff(row, prepend=-1) > 0] = 0
+        return Runs.ordered(row, column + low, reached - before, many)
+
+    def _of_sorted(self, found: Ints, weights: Ints | None) -> Runs:
+        offsets = self.offsets if weights is None else np.array([0, found.size])
+        begins = np.ones(found.size, dtype=bool)
+        begins[1:] = found[1:] != found[:-1]
+        begins[offsets[:-1]] = True
+        at = np.flatnonzero(begins)
+        counts = np.diff(at, append=found.size) if weights is None else np.add.reduceat(weights, at)
+        row = np.searchsorted(offsets, at, side="right") - 1
+        return Runs.ordered(row, found[at], counts, self.regions.size)
 
 
 def numbers_of(groups: int, method: Method, domain: Sizes) -> int:
-    """Number of draws for a region with the given number of groups."""
+    """Number of answers for a region with the given number of groups."""
     of_sizes = domain.largest + (method.form == "H") - domain.smallest
     return groups if method.form == "Hg" or not groups else of_sizes
 
 
-def estimate(
-    true: tuple[Ints, Ints],
-    groups: int,
-    method: Method,
-    domain: Sizes,
-    epsilon: float,
-    noise: Noise,
-    where: tuple[str, str] = ("root", "all"),
-) -> Estimate:
-    """Measure and post-process the groups by size of one region; for the arguments see `Region`."""
-    return repaired(measure(Region(true, groups, method, domain, epsilon, where), noise))
+Names = Callable[[Ints], Sequence[str]]
+"""From the numbers of regions to their names."""
+
+Noisy = tuple[Together, Sequence[str], Ints, Ints | None]
+"""Regions, their names, their noisy numbers, and how many groups each of these stands for, if pooled."""
 
 
-def repaired(measured: NoisyRegion, solving: Solving = Step.solve) -> Estimate:
-    """Post-process the measurement of a region."""
-    if measured.groups == 0:
-        return Estimate(np.empty(0, np.int64), np.empty(0, np.int64))
-    step = solving(measured.name, measured.model)
-    sizes, counts = sizes_of(measured, np.asarray(step.solution.x))
-    return Estimate(sizes, counts, measured.spend, step)
+def size_query(level: str, share: float, steps: Sequence[Together], places: Hierarchy) -> Query:
+    """The query of a level: the groups by size of its regions with groups, in parts."""
+    method, at = steps[0].method, int(places.tree.level[steps[0].regions[0]])
+    cells = sum(step.cells for step in steps)
+    nodes: Ints | None = None
+    # Numbers of groups that were measured, too, changed what is measured of their sizes: it need not add up.
+    adds_up = method.form != "Hg" and not steps[0].resize
+    if adds_up:
+        nodes = np.concatenate([step.regions for step in steps]) - int(places.tree.level_start[at])
+    return Query(
+        method.query(level),
+        method.sensitivity,
+        share,
+        cells,
+        lambda runs: chain.from_iterable(step.true(runs) for step in steps),
+        level=(places.tree, at) if adds_up else None,
+        nodes=nodes,
+        in_parts=True,
+    )
 
 
-def sizes_of(measured: NoisyRegion, found: Ints) -> tuple[Ints, Ints]:
-    """The runs of a region's answer, as sizes and counts."""
-    form, low = measured.method.form, measured.domain.smallest
-    if form == "Hg":
-        return runs_of_sorted(found, measured.weights)
-    if form == "Hc":
-        return runs_of_cumulative(np.append(found, measured.groups), low)
-    return np.flatnonzero(found) + low, found[found > 0]
+def estimates(
+    answers: Iterator[Ints], solve: Solving, steps: Iterable[Together], name: Names
+) -> Iterator[Runs]:
+    """Find the nearest groups by size to the measurement of a level, one step after another.
+
+    At most `CELLS` noisy numbers are held, or those of one step.
+
+    Parameters
+    ----------
+    answers : iterator of int64 array
+        Those of all parts of the steps.
+    solve : callable
+        Solves the problems.
+    steps : iterable of Together
+    name : callable
+        Names the regions.
+
+    Returns
+    -------
+    iterator of Runs
+        For each step, one row for each of its regions.
+    """
+    waiting: list[Noisy] = []
+    held = 0
+    for step in steps:
+        if held + step.cells > CELLS:
+            yield from _nearest_each(waiting, solve)
+            waiting, held = [], 0
+        parts = islice(answers, step.parts)
+        waiting.append((step, name(step.regions), *_together(step, parts)))
+        held += step.cells
+        if held > CELLS:  # a large step, which is not sent to another process
+            (problem,), (_, _, _, weights) = nearest(*waiting[0]), waiting.pop()
+            yield step.estimates(np.asarray(solve(*problem).solution.x), weights)
+            held = 0
+    yield from _nearest_each(waiting, solve)
 
 
-def measure(region: Region, noise: Noise) -> NoisyRegion:
-    """Measure a region: the only access to its true counts."""
-    known = region.groups, region.method, region.domain, region.where
-    if region.groups == 0:
-        return NoisyRegion(np.empty(0, np.int64), *known)
-    if region.method.form == "Hg":
-        return _in_order(region, noise)
-    drawn = _measured(region, noise)
-    return NoisyRegion(drawn.counts, *known, drawn.spend)
+def _together(step: Together, parts: Iterator[Ints]) -> tuple[Ints, Ints | None]:
+    """The noisy numbers of a step; of many groups, pooled one part at a time."""
+    if not (step.in_blocks and step.method.p == 2):
+        return np.concatenate([part.astype(np.int64, copy=False) for part in parts]), None
+    numbers, weights = zip(*(pooled(part.astype(np.int64, copy=False)) for part in parts), strict=True)
+    return np.concatenate(numbers), np.concatenate(weights)
 
 
-def _measured(region: Region, noise: Noise) -> NoisyCounts:
-    """The region's groups by size, cumulative or not, with noise."""
-    true, low = region.true, region.domain.smallest
-    if region.method.form == "Hc":
-        cells = cumulative_of(*true, region.domain.largest)[low:]
-    else:
-        cells = np.zeros(region.cells, dtype=np.int64)
-        cells[true[0] - low] = true[1]
-    return noise.geometric(cells, *_query(region))
+def _nearest_each(waiting: Sequence[Noisy], solve: Solving) -> Iterator[Runs]:
+    solved = solve_each(nearest, waiting, solve, "repair of regions")
+    for (step, _, _, weights), found in zip(waiting, solved, strict=True):
+        yield step.estimates(np.asarray(found.solution.x), weights)
 
 
-def _query(region: Region) -> tuple[str, int, float]:
-    """What is measured: its name, sensitivity and ε."""
-    return region.method.query(region.where[0]), region.method.sensitivity, region.epsilon
-
-
-def _in_order(region: Region, noise: Noise) -> NoisyRegion:
-    """The sizes of the region's groups in order, with noise: a draw a group, a block of groups at a time."""
-    pools = region.groups > BLOCK and region.method.p == 2
-    spends, numbers, weights = set(), list[Ints](), list[Ints]()
-    for start in range(0, region.groups, BLOCK):
-        sizes = unattributed(*region.true, start, start + BLOCK)
-        part = noise.geometric(sizes, *_query(region))
-        spends.add(part.spend)
-        number, weight = pooled(part.counts) if pools else (part.counts, None)
-        numbers.append(number)
-        if weight is not None:
-            weights.append(weight)
-    (spend,) = spends  # one query, in parts
-    known = region.groups, region.method, region.domain, region.where
-    return NoisyRegion(np.concatenate(numbers), *known, spend, np.concatenate(weights) if pools else None)
+def nearest(of: Together, names: Sequence[str], noisy: Ints, weights: Ints | None) -> list[Problem]:
+    """The problem of the nearest groups by size."""
+    method, low, high = of.method, of.domain.smallest, of.domain.largest
+    name = f"{method.name}: {names[0]}"
+    if len(names) > 1:
+        # All groups have size at most K, so that the last cell of Hc is public and bounds the others.
+        hg = method.form == "Hg"
+        least, most = np.full(len(names), low if hg else 0), np.full(len(names), high) if hg else of.groups
+        both = Isotonic(noisy, method.p, lower=least, upper=most, integer=True, offsets=of.offsets)
+        return [(f"{name} and {len(names) - 1:,} more", both, names)]
+    groups = int(of.groups[0])
+    if method.form == "H":
+        return [(name, FixedSum(noisy, groups, p=2), ())]
+    lower, upper = (low, high) if method.form == "Hg" else (0, groups)
+    return [(name, Isotonic(noisy, method.p, weights, lower=lower, upper=upper, integer=True), ())]

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
+from hierdp.mechanisms.count_of_counts.mechanism import levels_of
+from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, plan_of
 from hierdp.mechanisms.expected import (
     Expected,
     PlannedLevels,
@@ -68,12 +70,10 @@ def expected(
         size_budget=for_size,
         group_budget=for_groups,
     )
-    budgets = budgets_of(plan, of_one_row(epsilon, rows_per_person))
-    depth, rows = places.tree.depth, list[dict[str, Any]]()
-    for level in [depth] if plan.bottom_up else range(depth + 1):
-        at = 0 if plan.bottom_up else level
-        one, share, regions_there = plan.methods[at], budgets[at], int(places.tree.level_sizes[level])
-        cells = regions_there * (max_size + (one.form == "H") - smallest)
+    rows = list[dict[str, Any]]()
+    for level, one, share in levels_of(places, plan, of_one_row(epsilon, rows_per_person)):
+        regions_there = int(places.tree.level_sizes[level])
+        cells = regions_there * numbers_of(1, one, Sizes(max_size, smallest))
         rows.append(
             {
                 "level": level,

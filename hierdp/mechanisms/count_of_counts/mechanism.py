@@ -1,27 +1,29 @@
 """Groups by size over a hierarchy, up to very large sizes: Kuo et al. 2018.
 
 Each region's groups are estimated separately, with independent noise, and the estimates are then made to add
-up. Noise is drawn region by region: one draw per possible size with Hc, one per group with Hg. Only the
-post-processed runs are kept.
+up. A region has one answer per possible size with Hc, one per group with Hg. Only some of the noisy answers
+are in memory at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_runs import Runs, SizeRuns, resized
+from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.at_once import at_once
-from hierdp.mechanisms.count_of_counts.estimates import Region, Sizes, numbers_of
+from hierdp.mechanisms.count_of_counts.estimates import Method, Sizes, Together, estimates, size_query
 from hierdp.mechanisms.count_of_counts.plan import (
     AT_ONCE,
     MAX_SIZE,
@@ -31,21 +33,20 @@ from hierdp.mechanisms.count_of_counts.plan import (
     plan_of,
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
-from hierdp.mechanisms.count_of_counts.side_by_side import estimates, measured_regions, steps_of
+from hierdp.mechanisms.count_of_counts.side_by_side import measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.words import ENTITY
-from hierdp.privacy.budget import Ledger, Spend, check_epsilon, of_one_row
-from hierdp.privacy.noise import ExactNoise, Noise, announce
+from hierdp.privacy.budget import Ledger, check_epsilon, of_one_row
+from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from hierdp.tables.runs import group_runs
 from models.arithmetic.arrays import Ints
-from models.tree import Tree
 
 NOT_EMPTY = "it is public that no group is empty"
 PRIVATE_GROUPS = (
@@ -166,7 +167,12 @@ def from_table(
     )
     if persons is not None:  # a group whose rows are all beyond the bound is not empty in the table
         data = SizeRuns(data.hierarchy, data.runs.raised(smallest))
-    made = for_persons(lambda own: count_of_counts(data, own, noise, method, **options), epsilon, persons)
+    # The list gives the only reference away, so that the true counts do not take memory during solving.
+    held = [data]
+    del data
+    made = for_persons(
+        lambda own: count_of_counts(held.pop(), own, noise, method, **options), epsilon, persons
+    )
     return public.of(counting(made, entities))
 
 
@@ -205,13 +211,73 @@ def count_of_counts(
     plan = plan_of(method, places.levels, **options)
     if plan.merge == AT_ONCE and not plan.bottom_up:
         check_at_once(places.levels, places.tree.size, plan)
-    measured = measure(data, epsilon, noise or ExactNoise(), plan)
-    steps = measured.steps
-    runs = post_process(measured, places, plan, steps)
-    ledger = Ledger(epsilon, 0.0, neighbours_of(plan), measured.spends)
-    settings = settings_of(plan, places, measured.max_size, int(measured.groups[0]))
-    table, regions = table_of(places, runs), {ALONE: places}
-    return Release(plan.name, table, ledger, steps.kept, settings, tuple(steps.proved), regions=regions)
+    groups, measure, steps = _public_groups(data, plan), Measuring(data.runs, noise or ExactNoise()), Steps()
+    del data  # `measure` forgets the true counts as soon as all is measured
+    runs, settings = released_runs(places, groups, epsilon, measure, steps, plan)
+    return Release(
+        plan.name,
+        table_of(places, runs),
+        Ledger(epsilon, 0.0, neighbours_of(plan), measure.measurements.spends),
+        steps.kept,
+        settings,
+        tuple(steps.proved),
+        regions={ALONE: places},
+        measurements=measure.measurements,
+    )
+
+
+def _public_groups(data: SizeRuns, plan: Plan) -> Ints | None:
+    """The number of groups of each region, if it is public.
+
+    Raises
+    ------
+    InputError
+        If a group is empty although none may be.
+    """
+    places, true = data.hierarchy, data.runs
+    if plan.smallest and (true.sizes == 0).any():
+        region = np.concatenate(places.names)[true.row[true.sizes == 0][-1]]
+        raise InputError(f"region {region!r} has an empty group; leave smallest at 0, or remove such groups")
+    return true.groups if plan.group_budget is None else None
+
+
+def released_runs(
+    places: Hierarchy,
+    groups: Ints | None,
+    epsilon: float,
+    measure: Measure,
+    solve: Solving,
+    plan: Plan,
+    total: int | None = None,
+    side_by_side: bool | None = None,
+) -> tuple[Runs, dict[str, Any]]:
+    """Estimate the groups by size of each region, then make the estimates add up.
+
+    Parameters
+    ----------
+    places : Hierarchy
+    groups : int64 array, shape (regions,), or None
+        Their numbers of groups, if these are public.
+    epsilon : float
+        Budget, for tables that differ by one entity in a group.
+    measure : callable
+        Answers queries about the true groups by size of all regions, `Runs`.
+    solve : callable
+        Solves models.
+    plan : Plan
+    total, side_by_side
+        As in `measured`.
+
+    Returns
+    -------
+    runs : Runs
+        One row for each region.
+    settings : dict
+        The settings for the manifest.
+    """
+    found = measured(places, groups, epsilon, measure, solve, plan, total, side_by_side)
+    runs = post_process(found, places, plan, solve)
+    return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
 
 def neighbours_of(plan: Plan) -> str:
@@ -240,7 +306,7 @@ def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> di
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The estimates of the regions: the only results from the true counts.
+    """The estimates of the regions, each by itself; they contain no true counts.
 
     Attributes
     ----------
@@ -252,73 +318,94 @@ class Measured:
         Numbers of groups, public or estimated.
     max_size : int
         K, public or estimated.
-    spends : tuple of Spend
-    steps : Steps
     """
 
     runs: Runs
     weights: NDArray[Any]
     groups: Ints
     max_size: int
-    spends: tuple[Spend, ...]
-    steps: Steps
 
 
-def measure(data: SizeRuns, epsilon: float, noise: Noise, plan: Plan) -> Measured:
-    """Estimate every region, with independent noise."""
-    places, true = data.hierarchy, data.runs
-    tree, steps, spends = places.tree, Steps(), list[Spend]()
-    rest = budgets_of(plan, epsilon)
-    if plan.smallest and (true.sizes == 0).any():
-        region = np.concatenate(places.names)[true.row[true.sizes == 0][-1]]
-        raise InputError(f"region {region!r} has an empty group; leave smallest at 0, or remove such groups")
-    largest, groups = plan.max_size, true.groups
+def measured(
+    places: Hierarchy,
+    groups: Ints | None,
+    epsilon: float,
+    measure: Measure,
+    solve: Solving,
+    plan: Plan,
+    total: int | None = None,
+    side_by_side: bool | None = None,
+) -> Measured:
+    """Measure K and the numbers of groups, if they are secret, then the groups by size of each level.
+
+    Parameters
+    ----------
+    places, groups, epsilon, measure, solve, plan
+        As in `released_runs`.
+    total : int, optional
+        The estimated number of all groups, if it is secret, and known from a release.
+    side_by_side : bool, optional
+        Whether regions share steps; the estimates do not depend on it. Default: if they are many.
+    """
+    largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, epsilon)
     if plan.size_budget is not None:
-        largest, spend = private_size(true.between(0, 1), plan.size_budget, noise)
-        spends.append(spend)
+        largest = private_size(plan.size_budget, measure)
     if plan.group_budget is not None:
-        groups, paid = private_groups(places, groups, plan.group_budget, noise, steps)
-        spends += paid
-    true = true.capped(largest)
-    domain = Sizes(largest, plan.smallest)
-    announce(_draws(tree, groups, plan, domain), noise)
+        groups = private_groups(places, plan.group_budget, measure, solve, total)
+    assert groups is not None, "public numbers of groups are given"
+    domain, secret = Sizes(largest, plan.smallest), plan.group_budget is not None
     at = measured_regions(tree, groups, plan)
-    # The progress bar counts the regions that go in, because estimates come out in batches.
-    regions = _regions(places, true, groups, plan, domain, rest, at)
-    regions = progress.steps(regions, "noise and repair, region by region", at.size)
-    shared = steps_of(at, tree.level, groups, plan, domain)
-    found: list[Runs] = []
-    by_level: dict[tuple[int, Spend], None] = {}
-    together = (list(islice(regions, len(of))) for of in shared)
-    for of, got in zip(shared, estimates(together, noise), strict=True):
-        found.append(got.runs)
-        steps.add(got.step)
-        if got.spend is not None:
-            by_level[int(tree.level[of[0]]), got.spend] = None  # once per level: its regions share no entity
-    spends += [spend for _, spend in by_level]
-    runs = Runs.stacked(found).placed(at, tree.size)
-    return Measured(runs, weights_of(runs, tree.level, plan, rest), groups, largest, tuple(spends), steps)
+    steps = [
+        Together(of, groups[of], plan.method_of(int(tree.level[of[0]])), domain, secret)
+        for of in steps_of(at, tree.level, groups, plan, domain, side_by_side)
+    ]
+    runs = Runs.stacked(_estimates(places, levels, measure, solve, steps)).placed(at, tree.size)
+    budgets = [share for _, _, share in levels]
+    return Measured(runs, weights_of(runs, tree.level, plan, budgets), groups, largest)
 
 
-def _draws(tree: Tree, groups: Ints, plan: Plan, domain: Sizes) -> int:
-    """Number of draws for all regions; bottom-up, for those of the last level."""
-    first = int(tree.level_start[-2]) if plan.bottom_up else 0
-    there = zip(groups[first:].tolist(), tree.level[first:].tolist(), strict=True)
-    return sum(numbers_of(n, plan.method_of(level), domain) for n, level in there)
+def levels_of(places: Hierarchy, plan: Plan, epsilon: float) -> list[tuple[int, Method, float]]:
+    """The levels whose groups by size are measured, each with its method and its part of ε."""
+    levels = [places.tree.depth] if plan.bottom_up else range(places.tree.depth + 1)
+    return list(zip(levels, plan.methods, budgets_of(plan, epsilon), strict=True))
 
 
-def _regions(
-    places: Hierarchy, true: Runs, groups: Ints, plan: Plan, domain: Sizes, budgets: Sequence[float], at: Ints
-) -> Iterator[Region]:
-    """Yield the regions to measure."""
-    names = np.concatenate(places.names)
-    for r in at.tolist():
-        level, n = int(places.tree.level[r]), int(groups[r])
-        sizes = true.of(r)
-        if plan.group_budget is not None:
-            sizes = resized(*sizes, n, plan.smallest)
-        budget = budgets[0 if plan.bottom_up else level]
-        yield Region(sizes, n, plan.method_of(level), domain, budget, (places.levels[level], str(names[r])))
+def _estimates(
+    places: Hierarchy,
+    levels: Sequence[tuple[int, Method, float]],
+    measure: Measure,
+    solve: Solving,
+    steps: Sequence[Together],
+) -> Iterator[Runs]:
+    """The estimates of the regions of each step."""
+    shown = progress.steps(steps, "noise and repair, step by step", len(steps))
+    level_of, regions = places.tree.level, np.concatenate(places.names)
+    asked = list[tuple[int, int, Iterator[Ints]]]()
+    for level, _, share in levels:
+        here = [step for step in steps if level_of[step.regions[0]] == level]
+        if here:  # otherwise there are no groups at all
+            query = size_query(places.levels[level], share, here, places)
+            asked.append((level, len(here), measure.each(query, _sizes(here))))
+    measure.end()
+    for level, many, answers in asked:
+        names = partial(_names, places.levels[level], regions)
+        yield from estimates(answers, solve, islice(shown, many), names)
+
+
+def _sizes(steps: Sequence[Together]) -> Iterator[int]:
+    return chain.from_iterable(step.sizes for step in steps)
+
+
+def _names(level: str, names: NDArray[Any], regions: Ints) -> list[str]:
+    return [f"{level} {name}" for name in names[regions].tolist()]
+
+
+def measure(
+    data: SizeRuns, epsilon: float, noise: Noise, plan: Plan, side_by_side: bool | None = None
+) -> Measured:
+    """The estimates of all regions, with independent noise; see `measured`."""
+    groups, door = _public_groups(data, plan), Measuring(data.runs, noise)
+    return measured(data.hierarchy, groups, epsilon, door, Step.solve, plan, None, side_by_side)
 
 
 def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Solving = Step.solve) -> Runs:

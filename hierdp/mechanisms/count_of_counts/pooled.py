@@ -25,6 +25,7 @@ from hierdp.record.step import NotProved
 from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
+from models.arithmetic.pools import pools
 
 
 def pooled(noisy: Ints) -> tuple[Ints, Ints]:
@@ -52,8 +53,6 @@ def pooled(noisy: Ints) -> tuple[Ints, Ints]:
     """
     if 4 * noisy.size * max(1, exact.reach(noisy)) >= 2**62:
         return noisy, np.ones_like(noisy)
-    from solvers.fast.isotonic import pools
-
     starts = pools(noisy)
     lengths = np.diff(starts, append=noisy.size)
     means, over = np.divmod(np.add.reduceat(noisy, starts), lengths)

@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_runs import Runs
-from hierdp.privacy.budget import Spend, split
-from hierdp.privacy.noise import Noise
-from hierdp.record.spool import Steps
-from hierdp.record.step import Solving, Step
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
+from hierdp.privacy.budget import split
+from hierdp.record.step import NotProved, Solving, Step
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
 
@@ -19,55 +18,60 @@ MOST_SIZES = 2**27
 """The largest bound that is used, because Hc has one cell for each size."""
 
 LARGEST, NUMBERS = "largest size", "numbers of groups"
-"""The measurement, as named in the budget."""
+"""The measurements, as named in the budget."""
 
 
-def number_query(level: str) -> str:
-    """The measurement of a level's numbers of groups, as named in the budget."""
-    return f"{NUMBERS} by {level}"
-
-
-def private_size(true: Runs, epsilon: float, noise: Noise) -> tuple[int, Spend]:
+def private_size(epsilon: float, measure: Measure) -> int:
     """A bound that the largest group rarely exceeds: its noisy size plus five standard deviations.
 
     §4.3, footnote 6, with double-geometric noise in place of Laplace's: P(larger) < 0.0005. One entity
     changes the largest size by at most one. A bound that is 5√2/ε too high costs Hc little.
     """
-    largest = np.array([true.sizes.max(initial=0)], dtype=np.int64)
-    measured = noise.geometric(largest, LARGEST, 1, epsilon)
-    bound = int(measured.counts[0]) + reserve(epsilon)
-    return min(max(bound, 2), MOST_SIZES), measured.spend
-
-
-def reserve(epsilon: float) -> int:
-    """What is added to the noisy largest size: five standard deviations."""
-    return math.ceil(5 * math.sqrt(2) / epsilon)
+    largest = Query(LARGEST, 1, epsilon, 1, lambda true: true.sizes.max(initial=0, keepdims=True))
+    bound = int(measure(largest).answers[0]) + math.ceil(5 * math.sqrt(2) / epsilon)
+    return min(max(bound, 2), MOST_SIZES)
 
 
 def private_groups(
-    places: Hierarchy, true: Ints, epsilon: float, noise: Noise, steps: Steps
-) -> tuple[Ints, list[Spend]]:
+    places: Hierarchy, epsilon: float, measure: Measure, solve: Solving, total: int | None = None
+) -> Ints:
     """Numbers of groups of all regions, with noise, then made consistent (§3, footnote 5).
 
-    Adding a group, with one entity or with none, changes one number per level.
+    Adding a group, with one entity or with none, changes one number per level. For `total`, see
+    `consistent_groups`.
     """
     shares = split(epsilon, len(places.levels))
-    measured = [
-        noise.geometric(true[places.tree.nodes_of(level)], number_query(name), 1, share)
-        for level, (name, share) in enumerate(zip(places.levels, shares, strict=True))
-    ]
-    noisy = np.concatenate([level.counts for level in measured])
-    return consistent_groups(places.tree, noisy, steps), [level.spend for level in measured]
+    noisy = [measure(_query(places, level, share)).answers for level, share in enumerate(shares)]
+    return consistent_groups(places.tree, np.concatenate(noisy), solve, total)
 
 
-def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
+def _query(places: Hierarchy, level: int, share: float) -> Query:
+    """The numbers of groups of a level."""
+    tree, nodes = places.tree, places.tree.nodes_of(level)
+    name, size = f"{NUMBERS} by {places.levels[level]}", int(tree.level_sizes[level])
+    return Query(name, 1, share, size, lambda true: true.groups[nodes], level=(tree, level))
+
+
+def consistent_groups(tree: Tree, noisy: Ints, solve: Solving, total: int | None = None) -> Ints:
     """The whole non-negative numbers that add up along the tree and are nearest, in squares, to noisy ones.
 
     This is the hierarchy QIP with one size and a free root count. For a fixed root count, the least cost is
-    convex in that count, so bisection finds the best one. The problems that prove it are kept; see
-    `groups_of`.
-    """
+    convex in that count, so bisection finds the best one, unless it is known: `total`. The problems that
+    prove it are solved by `solve`.
 
+    Raises
+    ------
+    NotProved
+        If another total is as near, or nearer.
+    """
+    best = _nearest_total(tree, noisy) if total is None else total
+    found = groups_of(tree, noisy, best, solve)
+    if found is None:
+        raise NotProved(f"{NUMBERS}: another total than {best} is at least as near to the noisy numbers")
+    return found
+
+
+def _nearest_total(tree: Tree, noisy: Ints) -> int:
     def falls(total: int) -> bool:
         more, less = (Step.solve(*_problem(tree, noisy, at)) for at in (total + 1, total))
         return _cost(more) < _cost(less)
@@ -78,9 +82,7 @@ def consistent_groups(tree: Tree, noisy: Ints, steps: Steps) -> Ints:
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if falls(middle) else (low, middle)
-    found = groups_of(tree, noisy, low, steps)
-    assert found is not None, "bisection ends at the optimum of a convex function"
-    return found
+    return low
 
 
 def groups_of(tree: Tree, noisy: Ints, total: int, solving: Solving) -> Ints | None:

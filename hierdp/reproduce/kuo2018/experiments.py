@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, unattributed
 from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
-from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, estimate
 from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
 from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
@@ -123,7 +123,8 @@ def _bottom_up_table(
     source: Noise = OneSeed(one) if noise == "one seed" else SimulatedNoise(one)
     if fit == "lowest":
         plan = plan_of(method, data.hierarchy.levels, max_size=settings.max_size, smallest=smallest)
-        made = post_process(measure(data, 1.0, source, plan), data.hierarchy, plan)
+        found = measure(data, 1.0, source, plan, side_by_side=False)  # one seed repeats with each region
+        made = post_process(found, data.hierarchy, plan)
     else:
         made = released(data, 1.0, source, settings.max_size, fit, method == "Hc")
     return _errors(data, made, {"data": name, "method": method, "noise": noise, "fit": fit, "run": run})
@@ -161,10 +162,17 @@ def _naive(
     sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int, name: str, method: str, run: int
 ) -> list[Row]:
     true, smallest = sets[name][0].capped(settings.max_size), sets[name][1]
-    domain, noise = Sizes(settings.max_size, smallest), FastDraws(seed_for(seed, "naive", name, method, run))
-    found = estimate(true.of(0), int(true.groups[0]), METHODS[method], domain, 1.0, noise)
-    emd = earth_movers_runs(true, Runs.from_rows([(found.sizes, found.counts)]))[0]
+    noise = FastDraws(seed_for(seed, "naive", name, method, run))
+    emd = earth_movers_runs(true, _estimate(true, method, settings.max_size, smallest, noise))[0]
     return [{"data": name, "method": method, "run": run, "emd": emd}]
+
+
+def _estimate(true: Runs, method: str, max_size: int, smallest: int, noise: Noise) -> Runs:
+    """The estimate of a region by itself, the first one, at ε = 1."""
+    places = Hierarchy.from_columns({"region": ["alone"]}, ["region"])
+    plan = plan_of(f"bottom-up {method}", places.levels, max_size=max_size, smallest=smallest)
+    data = SizeRuns(places, true.between(0, 1).summed_up(places.tree))
+    return measure(data, 1.0, noise, plan).runs.between(1, 2)
 
 
 def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
@@ -172,15 +180,15 @@ def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
     import pandas as pd
 
     rows = []
-    true, groups = data.runs.capped(settings.max_size).of(0), data.groups
+    runs, groups = data.runs.capped(settings.max_size), data.groups
+    true = runs.of(0)
     sizes = unattributed(*true, 0, groups)
     cuts = np.linspace(0, groups, BINS + 1).astype(np.int64)[:-1]
     for method in ("Hg", "Hc"):
         for run in range(settings.runs):
             noise = noise_for(seed, "figure 1", method, run)
-            domain = Sizes(settings.max_size, 1)
-            found = estimate(true, groups, METHODS[method], domain, 1.0, noise)
-            away = np.abs(unattributed(found.sizes, found.counts, 0, groups) - sizes)
+            found = _estimate(runs, method, settings.max_size, 1, noise)
+            away = np.abs(unattributed(*found.of(0), 0, groups) - sizes)
             sums = np.add.reduceat(away, cuts)
             for start, size, total in zip(cuts, sizes[cuts], sums, strict=True):
                 rows.append({"method": method, "run": run, "group": start, "true_size": size, "error": total})

@@ -1,0 +1,81 @@
+"""Checks of releases by the methods of Kuo et al. 2018."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.measurements.measuring import Differs, Measure
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
+from hierdp.mechanisms.count_of_counts.plan import Plan, plan_of
+from hierdp.mechanisms.words import BOTTOM_UP
+from hierdp.record.properties import Regions
+from hierdp.record.shape import shape_of_sizes
+from hierdp.record.spool import Steps
+from hierdp.record.step import NotProved, Solving
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def again(
+    measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], regions: Regions
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings, from the measurements, the steps, and the public regions and groups."""
+    (places,) = regions.values()
+    settings = manifest["settings"]
+    plan = plan_in(settings)
+    if plan.name != manifest["mechanism"]:
+        raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
+    public = plan.group_budget is None
+    groups, total = (_groups(table, places), None) if public else (None, settings["groups"])
+    several = any(line.get("problems", 1) > 1 for line in manifest["solved"])
+    epsilon = manifest["budget"]["epsilon"]
+    try:
+        runs, found = released_runs(places, groups, epsilon, measure, solve, plan, total, several)
+    except NotProved as other:
+        raise Differs(str(other)) from None
+    return table_of(places, runs), found
+
+
+def plan_in(settings: Mapping[str, Any]) -> Plan:
+    """The plan that the settings describe."""
+    alone = "merge" not in settings
+    method = " x ".join(settings["methods"])
+    taken = ("merge", "size_budget", "group_budget", "shares")
+    options = {name: settings[name] for name in taken if name in settings}
+    largest, smallest = settings["max_size"], settings["smallest_size"]
+    named = f"{BOTTOM_UP} {method}" if alone else method
+    return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
+
+
+def _groups(table: DataFrame, regions: Hierarchy) -> Ints:
+    """The released number of groups of each region."""
+    import pandas as pd
+
+    groups = np.zeros(regions.size, dtype=np.int64)
+    for level, names in enumerate(regions.names):
+        here = table.loc[(table["level"] == level).to_numpy(), ["region", "groups"]]
+        at = pd.Index(names, dtype=object).get_indexer(pd.Index(here["region"], dtype=object))
+        if (at < 0).any():
+            raise Differs(f"level {level} has a region that is not in the list of regions")
+        np.add.at(groups[regions.tree.nodes_of(level)], at, here["groups"].to_numpy(np.int64))
+    return groups
+
+
+def one_by_one(manifest: Mapping[str, Any], _: Regions) -> bool:
+    """Whether the steps were many, and so were saved one by one; `again` always takes them so."""
+    return sum(int(line["variables"]) for line in manifest["solved"]) > Steps.MOST
+
+
+CHECKING = Checking(
+    shape_of_sizes,
+    again=again,
+    neighbours=lambda settings: neighbours_of(plan_in(settings)),
+    one_by_one=one_by_one,
+)

@@ -1,0 +1,212 @@
+"""A release of groups by size, small or large, follows from its measurements, and from no others."""
+
+from dataclasses import replace
+from itertools import chain, pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from test_check import change_manifest, failed, verdicts
+from test_measurement_files import CASES, change
+
+from hierdp import Measurements
+from hierdp.check import FAILS, HOLDS
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.execution import seal
+from hierdp.measurements import file
+from hierdp.measurements.file import MeasurementsFile
+from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
+from hierdp.measurements.query import Query
+from hierdp.measurements.recording import Recording
+from hierdp.mechanisms.count_of_counts import count_of_counts, estimates, side_by_side
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.files import MEASUREMENTS
+from hierdp.record.spool import Spool, Steps
+from models import Tree
+from tests.hierdp.doubles import hierarchy
+from tests.marks import quick
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Regions share steps; groups are pooled; steps and measurements go to files, two answers at a time."""
+    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 7)
+    monkeypatch.setattr(estimates, "CELLS", 9)
+    monkeypatch.setattr(estimates, "BLOCK", 4)
+    monkeypatch.setattr(Steps, "MOST", 60)
+    monkeypatch.setattr(Recording, "MOST", 0)
+    monkeypatch.setattr(file, "ROWS", 2)
+
+
+@pytest.fixture
+def written(tmp_path):
+    return lambda name: CASES[name]().write(tmp_path / "out", report=False, overwrite=True)
+
+
+SMALL = ("Hc", "Hg", "bottom-up", "Hc2, all levels at once", "Hg x naive x Hg1, everything secret")
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("name", quick(SMALL, first=2))
+def test_a_large_release_streams_and_follows_from_its_measurements(name, tmp_path):
+    release = CASES[name]()
+    assert isinstance(release.steps, Spool | list)
+    assert isinstance(release.measurements.parts, MeasurementsFile)
+    folder = release.write(tmp_path / "out", report=False)
+    again = Measurements.read(folder / MEASUREMENTS)
+    assert again.spends == release.ledger.spends
+    answers = sum(one.answers.size for one in again)
+    assert pq.read_metadata(folder / MEASUREMENTS).num_row_groups == -(-answers // 2)
+    found = verdicts(folder)
+    assert FAILS not in found.values()
+    assert found["budget: queries"] == found["table from steps"] == found["noise"] == HOLDS
+    no_answer_can_be_changed(folder, range(0, answers, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_no_answer_can_be_changed_by_one(name, written):
+    folder = written(name)
+    no_answer_can_be_changed(folder, range(pq.read_metadata(folder / MEASUREMENTS).num_rows))
+
+
+def no_answer_can_be_changed(folder, rows):
+    """Each answer by itself, even by 1: the problem that starts from it is another one, or K."""
+    before = (folder / MEASUREMENTS).read_bytes()
+    for row in rows:
+
+        def edit(frame, row=row):
+            frame.loc[row, "answer"] += 1
+
+        change(folder, edit)
+        assert "table from steps" in failed(folder), row
+        (folder / MEASUREMENTS).write_bytes(before)
+    seal.seal(folder)
+    assert not failed(folder)
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "value"),
+    [
+        ("Hc", "max_size", 4),
+        ("Hc", "groups", 14),
+        ("Hc", "smallest_size", 1),
+        ("Hc", "merge", "plain"),
+        ("Hc", "methods", ["Hc", "Hc", "Hc2"]),
+        ("Hc", "shares", [1, 1, 2]),
+        ("Hc", "levels", ["root", "state"]),
+        ("Hc", "group_budget", 0.1),
+        ("Hc, everything secret", "group_budget", 0.1),
+        ("Hc, everything secret", "size_budget", 0.2),
+        ("Hc, everything secret", "max_size", 20),
+        ("Hc, everything secret", "groups", 12),
+        ("Hc, everything secret", "groups", -1),
+        ("Hc, everything secret", "groups", "many"),
+    ],
+)
+def test_other_settings_do_not_give_the_release(case, name, value, written):
+    folder = written(case)
+    assert not failed(folder)
+    change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
+    seal.seal(folder)
+    assert {"table from steps", "budget: queries"} & failed(folder)
+
+
+def test_the_neighbouring_relation_follows_from_the_settings(written):
+    folder = written("Hc, everything secret")
+    told = "one entity joins or leaves a group; regions and groups are public"
+    change_manifest(folder, lambda manifest: manifest["budget"].update(neighbouring_relation=told))
+    seal.seal(folder)
+    assert "budget: queries" in failed(folder)
+
+
+def test_the_measurements_are_the_true_answers_with_noise():
+    """Of regions with groups only, in the order of the table; one answer for each size, or each group."""
+    rows = CASES["Hg x Hc x naive"]().measurements.to_frame()
+    assert rows.groupby("query", sort=False).size().to_dict() == {
+        "sizes of groups in order by root": 13,
+        "cumulative sizes by state": 3 * 3,
+        "sizes by town": 4 * 4,
+    }
+    exact = SizeRuns(hierarchy([[0, 0]]), Runs.from_dense([[1, 2, 1], [0, 1, 1], [1, 1, 0]]))
+    made = count_of_counts(exact, 1e9, SimulatedNoise(1), "Hg x Hc", max_size=2)
+    assert [one.answers.tolist() for one in made.measurements] == [[0, 1, 1, 2], [0, 1, 1, 2]]
+    made = count_of_counts(exact, 1e9, SimulatedNoise(1), "naive x Hc", max_size=1)
+    assert [one.answers.tolist() for one in made.measurements] == [[1, 3], [0, 1]]
+    made = count_of_counts(exact, 3e9, SimulatedNoise(1), "Hc", size_budget=1e9, group_budget=1e9)
+    assert [one.answers.tolist() for one in made.measurements.parts[:3]] == [[2], [4], [2, 2]]
+
+
+TREE = Tree([[0, 0, 0], [0, 0, 2, 2]])
+
+
+def asks(sizes):
+    """A query in parts about a list of numbers, each of which is its answer."""
+    ends = np.cumsum([0, *sizes])
+    cut = lambda truth: (truth[a:b] for a, b in pairwise(ends))  # noqa: E731
+    return Query("counts", 1, 0.5, int(ends[-1]), cut, in_parts=True)
+
+
+@pytest.mark.parametrize("sizes", [[6], [1, 1, 4], [2, 4], [5, 1], [3, 3]])
+@pytest.mark.parametrize("rows", [1, 2, 4, 100])
+def test_recorded_parts_are_those_that_were_measured(sizes, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(file, "ROWS", rows)
+    measure = Measuring(np.arange(6) * 100, SimulatedNoise(1))
+    first, second = (measure.each(asks(sizes), sizes) for _ in range(2))
+    measure.end()
+    drawn = [[part.tolist() for part in parts] for parts in (first, second)]
+    measure.measurements.write(tmp_path / "file")
+    for found in (measure.measurements, Measurements(MeasurementsFile(tmp_path / "file"))):
+        assert [one.answers.tolist() for one in found] == [[*chain(*parts)] for parts in drawn]
+        recorded = Recorded(found)
+        both = [recorded.each(asks(sizes), sizes) for _ in range(2)]
+        recorded.end()
+        assert recorded.ended
+        assert [[part.tolist() for part in parts] for parts in both] == drawn
+        assert np.concatenate([one.noisy for one in recorded.recovered]).tolist() == [*chain(*chain(*drawn))]
+
+
+@pytest.mark.parametrize("sizes", [[5], [2, 3], [7], [2, 5]])
+def test_other_numbers_of_answers_are_refused_before_the_last_part(sizes):
+    measure = Measuring(np.arange(6), SimulatedNoise(1))
+    assert len(list(measure.each(asks([2, 4]), [2, 4]))) == 2
+    parts, got = Recorded(measure.measurements).each(asks(sizes), sizes), []
+    with pytest.raises(OtherQuery, match=f"has {sum(sizes)} answers, but 6 are recorded"):
+        got.extend(parts)
+    assert len(got) < len(sizes)
+
+
+@pytest.mark.parametrize("sizes", [[2, 2, 2], [4, 2], [2, 4], [6]])
+def test_levels_in_parts_are_compared_where_regions_have_groups(sizes):
+    """One of three parents and one of four children has no groups; each of the others has two answers."""
+    above = replace(asks([4]), level=(TREE, 1), nodes=np.array([0, 2]))
+    below = replace(asks(sizes), level=(TREE, 2), nodes=np.array([0, 1, 3]))
+    measure = Measuring(np.array([5, 60, 7, 80, 9, 90]), SimulatedNoise(1))
+    first = np.concatenate(list(measure.each(above, [4]))).reshape(2, 2)
+    children = np.concatenate(list(measure.each(below, sizes))).reshape(3, 2)
+    recorded = Recorded(measure.measurements)
+    list(recorded.each(above, [4]))
+    list(recorded.each(below, sizes))
+    (twice,) = recorded.twice
+    expected = first - [children[0] + children[1], children[2]]
+    assert twice.differences.tolist() == expected.ravel().tolist()
+    assert twice.counts.tolist() == [2, 2, 1, 1]
+
+
+def test_duckdb_and_pandas_read_the_same(written):
+    import duckdb
+
+    path = written("Hc, everything secret") / MEASUREMENTS
+    rows = pd.read_parquet(path)
+    sums = duckdb.sql(
+        f"select query, sum(answer) from '{path}' group by all order by min(measurement)"
+    ).fetchall()
+    assert [(query, int(total)) for query, total in sums] == [
+        (query, int(total)) for query, total in rows.groupby("query", sort=False)["answer"].sum().items()
+    ]
+    assert [query for query, _ in sums][:4] == [
+        "largest size",
+        *(f"numbers of groups by {level}" for level in ("root", "state", "town")),
+    ]
