@@ -280,16 +280,16 @@ class Isotonic:
                 return judge(objective, over, exactly, {"prices": np.zeros(2, np.int64)}, LEFT)
             x, y, w, upper = x[:-1], y[:-1], None if w is None else w[:-1], self.last
         given = (exact_array if exactly or self.integer else real_array)(witness, "prices", (x.size + 1,))
-        chain = Chain(y, w, self.p, self.integer, self.lower, upper)
         if exactly:
+            chain = Chain(y, w, self.p, self.integer, self.lower, upper)
             return _exactly(chain, x, objective, self.box, given)
         near = real_array(witness, "prices", (x.size + 1,)) if self.integer else given
-        plain = replace(chain, y=_plain(y), w=None if w is None else _plain(w))
+        plain = Chain(_plain(y), None if w is None else _plain(w), self.p, self.integer, self.lower, upper)
         proof = _nearly(plain, _plain(x), objective, self.box, near, float(over))
         if proof.optimal or not self.integer:
             return proof
         # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
-        chain = replace(chain, y=exact.fractions(y), w=None if w is None else exact.fractions(w))
+        chain = replace(plain, y=exact.fractions(y), w=None if w is None else exact.fractions(w))
         noisy, weights = (exact.fractions(part) for part in self.data)
         cost = distance(whole.astype(object), noisy, self.p, weights)
         return _exactly(chain, x.astype(object), cost, self.box, given)

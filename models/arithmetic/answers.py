@@ -94,7 +94,7 @@ def _place(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def tolerance_for(x: Array, *others: Array) -> float:
     """The difference up to which floats of this size count as equal; 0 for exact answers."""
-    if not np.issubdtype(x.dtype, np.floating):
+    if x.dtype.kind != "f":
         return 0
     largest = max((max(float(a.max()), -float(a.min())) for a in (x, *others) if a.size), default=0.0)
     return FEASIBILITY_TOLERANCE * max(1.0, largest)
@@ -102,7 +102,7 @@ def tolerance_for(x: Array, *others: Array) -> float:
 
 def fractional(x: Array) -> Iterator[str]:
     """The entries of an integer model's answer that are not whole numbers."""
-    if np.issubdtype(x.dtype, np.floating):
+    if x.dtype.kind == "f":
         wrong = np.argwhere(x != np.rint(x))
     elif x.dtype == object:
         wrong = np.argwhere(np.array([value != value // 1 for value in x.ravel().tolist()]).reshape(x.shape))

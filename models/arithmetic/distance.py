@@ -39,7 +39,7 @@ def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number
     given = arrays if w is None else [*arrays, w]
     if not any(a.dtype == object for a in given):
         seen = [*map(read_only, arrays), None if w is None else read_only(w)]
-        if not all(np.issubdtype(a.dtype, np.integer) for a in given):
+        if not all(map(exact.is_exact, given)):
             return float(_floats(*seen, p))
         high, low, fits = _integers(*seen, p)
         if fits:

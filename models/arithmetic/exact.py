@@ -34,7 +34,7 @@ _SAFE_BITS = 62 - _BLOCK_BITS
 
 def is_exact(array: Array) -> bool:
     """Whether arithmetic on this array is exact: integers, or Python numbers (Fractions) as objects."""
-    return bool(np.issubdtype(array.dtype, np.integer) or array.dtype == object)
+    return array.dtype.kind in "iuO"
 
 
 def fractions(values: Any) -> Array:
@@ -156,7 +156,7 @@ def counted(cost: Number, exactly: bool) -> Number:
 
 def signed(array: Array) -> Array:
     """Integers of any width as int64, so that narrow ones do not wrap around; other arrays unchanged."""
-    if array.dtype == np.int64 or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
+    if array.dtype == np.int64 or array.dtype.kind not in "iub":
         return array
     beyond = array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
     return objects(array.ravel().tolist(), array.shape) if beyond else array.astype(np.int64)
@@ -178,7 +178,7 @@ def dot(a: Array, b: Array) -> Number:
     if a.dtype == object or b.dtype == object:
         products: Number = sum((x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)), 0)
         return products
-    if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
+    if not (is_exact(a) and is_exact(b)):
         # Not by BLAS: its sums depend on the number of threads, which differs between machines.
         return float((a.astype(np.float64, copy=False) * b.astype(np.float64, copy=False)).sum())
     if _bits(a) + _bits(b) <= _SAFE_BITS:

@@ -126,7 +126,7 @@ class Chain:
 
 def _overflows(x: Array, y: Array, w: Array | None) -> bool:
     """Whether prices, or sums of 2·w·(x − y), might leave int64."""
-    if not all(np.issubdtype(a.dtype, np.integer) for a in (x, y, w) if a is not None):
+    if not all(a.dtype.kind in "iu" for a in (x, y, w) if a is not None):
         return False
     size = max(exact.reach(x[[0, -1]]), exact.reach(y)) + 2
     return 8 * (1 if w is None else int(w.max())) * size * x.size >= FREE
