@@ -38,7 +38,7 @@ class Again:
         assert checking.again is not None
         self._again, self._recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
         self._proofs, self._limit = proofs, limit
-        self._release, self._listed = release, len(release.manifest["budget"]["spends"])
+        self._release, self._measures = release, checking.measures
 
     def __call__(self, saved: Replay) -> str:
         """Say in words how the table follows.
@@ -50,7 +50,7 @@ class Again:
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
-            self._recorded = Recorded(Claimed(release))
+            self._recorded = Recorded(Claimed(release) if self._measures else Measurements(()))
             table, settings = self._again(
                 self._recorded, saved.solve, release.table, release.manifest, release.regions
             )
@@ -63,7 +63,8 @@ class Again:
         saved.recovered += self._recorded.recovered
         compare(release.table, table)
         compare_settings(release.manifest["settings"], settings)
-        return "the mechanism gives this table for these measurements and steps"
+        given = "measurements" if self._measures else "given counts"
+        return f"the mechanism gives this table for these {given} and steps"
 
     def queries(self) -> CheckResult:
         """Whether the mechanism asks the queries of the budget, after it was run."""
@@ -71,7 +72,7 @@ class Again:
             return CheckResult(QUERIES, FAILS, self._wrong)
         if self._recorded.ended:
             return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
-        asked, listed = self._recorded.asked, self._listed
+        asked, listed = self._recorded.asked, len(self._release.manifest["budget"]["spends"])
         if asked == listed:
             known = f"all {listed} are the mechanism's; whether it asks more depends"
         else:

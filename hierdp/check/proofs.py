@@ -85,7 +85,7 @@ def check_proofs(
         general = GeneralCheck(lines, every, limit)
         proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)
         yield from _check_each(proofs, lines, replay, manifest)
-    if again is not None:
+    if again is not None and checking is not None and checking.measures:
         yield again.queries()
 
 

@@ -39,12 +39,14 @@ class Checking:
         Also takes the saved steps: repeats the post-processing, and compares the table and the settings. Says
         in words how the table follows; raises `hierdp.measurements.measuring.Differs` if it does not.
     again : callable or None
-        In place of these two, of a mechanism whose releases have their measurements: runs the mechanism's
-        function with what answers its queries and solves its models, and returns the table and the settings.
+        In place of these two, of a mechanism that measures nothing, or whose releases have their
+        measurements: runs the mechanism's function with what answers its queries and solves its models, and
+        returns the table and the settings.
         The manifest lacks `solved` if its method is not that of the release (see `other`). May raise
         `hierdp.measurements.measuring.Differs`.
     neighbours : str, callable or None
         The neighbouring relation, with `again`; if it depends on the settings, it is a function of these.
+        None if nothing is measured.
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
     one_by_one : callable, optional
@@ -73,4 +75,4 @@ class Checking:
     @property
     def measures(self) -> bool:
         """Whether anything is measured."""
-        return self.expected_spends is not None or self.again is not None
+        return self.expected_spends is not None or self.neighbours is not None

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from test_check import change_manifest
 
 from hierdp import InputError, repair
 from hierdp.check import FAILS, check
@@ -144,7 +145,7 @@ def test_a_repair_is_checked_like_a_release_and_claims_no_privacy(method, tmp_pa
     if method in NOT_COMPARED:
         assert NOT_COMPARED[method] in found["general bound"].why
     assert found["privacy"].verdict == "not claimed"
-    assert found["table from steps"].why == "it follows from the given counts and the steps"
+    assert found["table from steps"].why == "the mechanism gives this table for these given counts and steps"
     assert "makes no claim of privacy" in (tmp_path / "out" / "report.html").read_text()
     assert (made.table["count"].dtype == np.int64) == (method not in ("least-squares", "non-negative"))
 
@@ -167,6 +168,24 @@ def test_a_changed_given_count_or_an_added_budget_fails_the_check(tmp_path):
     checking = released_by(manifest["mechanism"]).checking
     manifest["budget"] = {"spends": []}
     assert [line.verdict for line in check_expected(made.table, manifest, made.regions, checking)] == [FAILS]
+
+
+@pytest.mark.parametrize("proofs", [True, False])
+def test_nothing_was_measured_is_said_once(proofs, tmp_path):
+    out = repair(table(), **COLUMNS, fixed=["root"]).write(tmp_path / "out", proofs=proofs)
+    lines = [line for line in check(out) if line.check == "budget: queries"]
+    assert [(line.verdict, line.why) for line in lines] == [("holds", "nothing was measured")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("fixed", []), ("fixed", ["state"]), ("window", 1), ("weights", "other"), ("total", 1), ("more", 1)],
+)
+def test_other_settings_do_not_give_the_repair(name, value, tmp_path):
+    out = repair(table(), **COLUMNS, fixed=["root"]).write(tmp_path / "out")
+    change_manifest(out, lambda manifest: manifest["settings"].update({name: value}))
+    seal.seal(out)
+    assert "table from steps" in {line.check for line in check(out) if line.verdict == FAILS}
 
 
 def test_counts_that_the_steps_do_not_give_fail_the_check(tmp_path):

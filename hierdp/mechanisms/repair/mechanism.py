@@ -8,12 +8,14 @@ from typing import Any
 
 from hierdp.counts.hierarchy import as_names
 from hierdp.execution import progress
+from hierdp.mechanisms.repair.given import Given
 from hierdp.mechanisms.repair.methods import Options, repaired
 from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import AXIS, NAME, settings_of, table_of
 from hierdp.privacy.budget import Ledger
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
+from hierdp.record.step import Solving
 from hierdp.reports.solved import counted
 
 _OF_A_REGION = 2e-5
@@ -118,12 +120,17 @@ def repair(
     regions = given.hierarchy.tree.size
     progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
     steps = Steps()
-    counts = repaired(given, options, steps)
-    return Repair(
-        NAME + method,
-        table_of(given, counts, options),
-        steps.kept,
-        settings_of(given, options),
-        tuple(steps.proved),
-        {AXIS: given.hierarchy},
-    )
+    table, settings = released(given, options, steps)
+    return Repair(NAME + method, table, steps.kept, settings, tuple(steps.proved), {AXIS: given.hierarchy})
+
+
+def released(given: Given, options: Options, solve: Solving) -> tuple[Any, dict[str, Any]]:
+    """The table and the settings of a repair, from the given counts; `solve` solves the problems.
+
+    Raises
+    ------
+    InputError, NotSolved
+        As `repaired`.
+    """
+    counts = repaired(given, options, solve)
+    return table_of(given, counts, options), settings_of(given, options)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Differs
+from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.repair.methods import repaired
-from hierdp.mechanisms.repair.table import AXIS, NAME, given_of, options_of, settings_of, table_of
-from hierdp.record.compare import compare, compare_settings
+from hierdp.mechanisms.repair.mechanism import released
+from hierdp.mechanisms.repair.table import AXIS, NAME, given_of, options_of
 from hierdp.record.files import REGIONS
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Replay
+from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,20 +34,19 @@ def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> st
     return f"row {int(strange.argmax()) + 1} is not that of its region in {REGIONS}" if strange.any() else ""
 
 
-def replay(saved: Replay, table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
-    """Repeat the repair from the given counts in the table, the only part that is taken as given."""
+def again(
+    measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], regions: Regions
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings, from the given counts in the table, the only part that is not checked."""
     given = given_of(table, regions[AXIS])
     if not given.measured[given.hierarchy.tree.leaves].all():
         raise Differs("a region of the last level has no given count")
+    measure.end()
     try:
         options = options_of(str(manifest["mechanism"]).removeprefix(NAME), manifest["settings"])
-        counts = repaired(given, options, saved.solve)
+        return released(given, options, solve)
     except InputError as wrong:
         raise Differs(str(wrong)) from None
-    saved.end()
-    compare(table, table_of(given, counts, options))
-    compare_settings(manifest["settings"], settings_of(given, options))
-    return "it follows from the given counts and the steps"
 
 
-CHECKING = Checking(shape, None, replay)
+CHECKING = Checking(shape, again=again)
