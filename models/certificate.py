@@ -21,6 +21,9 @@ PROVED = "the prices prove it: no feasible answer is better"
 
 CONTRADICTION = "the bound exceeds the cost of a feasible answer: the certificate or its data are wrong"
 
+BELOW = "it costs less than the bound: it breaks a constraint by a tolerance, or the certificate is wrong"
+"""The same of an answer in floats, whose constraints are checked up to a tolerance."""
+
 FLOAT_TOLERANCE = 1e-7
 """Relative gap up to which an answer in floats counts as optimal; integer answers get no tolerance."""
 
@@ -97,7 +100,7 @@ def judge(
     allowed = FLOAT_TOLERANCE * max(rounding.unit, cost) + rounding.resolution
     # An answer in floats may break a constraint by its tolerance, and cost a little less for it.
     if gap < -(allowed + error):
-        return Certificate(False, objective, None, gap, witness, CONTRADICTION)
+        return Certificate(False, objective, None, gap, witness, BELOW)
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
     optimal = gap + error <= allowed < math.inf
     bound = cost - gap if max(gap, error) < math.inf else -math.inf

@@ -28,7 +28,7 @@ from models import (
 )
 from models.arithmetic import distance, exact, rounding
 from models.arithmetic.rounding import Rounding
-from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
+from models.certificate import BELOW, CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses import isotonic_prices, non_negative_prices
 from models.witnesses.tree_sums import charged_sums
@@ -37,11 +37,19 @@ from solvers import fast
 
 @pytest.mark.parametrize("gap", [-1, Fraction(-1, 10**400), -1e-3, -math.inf])
 def test_a_gap_below_0_is_a_contradiction_and_proves_nothing(gap):
-    proof = judge(5, gap, not isinstance(gap, float), {}, "why")
-    assert (proof.optimal, proof.bound, proof.reason) == (False, None, CONTRADICTION)
+    exactly = not isinstance(gap, float)
+    proof = judge(5, gap, exactly, {}, "why")
+    assert (proof.optimal, proof.bound, proof.reason) == (False, None, CONTRADICTION if exactly else BELOW)
     assert proof.contradiction
     assert proof.gap == gap
     assert not judge(5, 0, True, {}, "").contradiction
+
+
+def test_sums_that_are_off_by_a_tolerance_are_named_as_a_reason():
+    """A solver's answer in floats; the certificate is right."""
+    proof = SimplexQP([0.0, 0.0], 10**6, integer=False).certificate([5e5 - 0.2, 5e5 - 0.2])
+    assert proof.contradiction
+    assert proof.reason == BELOW
 
 
 def test_whole_numbers_get_no_tolerance_however_small_the_gap():
