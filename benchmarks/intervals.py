@@ -21,9 +21,9 @@ import pandas as pd
 
 from hierdp import Hierarchy, SimulatedNoise
 from hierdp.mechanisms.registry import released_by
+from hierdp.mechanisms.tabulation.checking import queries_of
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
-from hierdp.mechanisms.tabulation.replay import queries_of
 from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.mechanisms.top_down.mechanism import top_down, true_table
 from hierdp.questions import intervals

@@ -25,11 +25,14 @@ import numpy as np
 import pandas as pd
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.tabulation.methods import Settings, Tables, post_process
+from hierdp.mechanisms.tabulation import methods
+from hierdp.mechanisms.tabulation.methods import Settings, Tables
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
+from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
+from hierdp.record.spool import Steps
 from hierdp.tables.cells import Flows
 from models import Workload
 from models.arithmetic.arrays import Floats, Ints
@@ -127,7 +130,7 @@ def measured(nation: Nation, fixed: int, rho: float, seed: int) -> tuple[Measure
 
 def solved_by(method: str, measurements: Measured, constraints: Constraints) -> Tables:
     """A method's tables, each step proved."""
-    return post_process(measurements, constraints, method, PASSES)[0]
+    return methods.METHODS[method](measurements, constraints, PASSES, Steps(solve_step))[0]
 
 
 def by_inftda(nation: Nation, seed: int) -> Tables:

@@ -20,10 +20,10 @@ import pandas as pd
 
 from benchmarks.tabulation import DELTA, EPSILON, METHODS, Nation, measured, solved_by
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
+from hierdp.mechanisms.tabulation.family import nested, whole_histograms
 from hierdp.mechanisms.tabulation.passes import Family
 from hierdp.privacy.conversion import rho_of
-from hierdp.record.step import Step
+from hierdp.record.spool import Steps
 from models import BlockInference, Workload
 from models.synthetic import heavy_tailed, noise
 from models.tree import Tree
@@ -71,9 +71,9 @@ def by_cells(limit: float, races: tuple[int, ...] = RACES) -> Iterator[dict[str,
                 none,
                 none,
             )
-            problems = whole_histograms("a", family, [tuple(range(queries))], nested(workload, None))
-            row["least squares and rounding"], (_, steps) = cpu(lambda: answered(problems, Step.solve))  # noqa: B023
-            row["by"] = ", ".join(step.solution.backend for step in steps)
+            how, steps = ([tuple(range(queries))], nested(workload, None)), Steps()
+            row["least squares and rounding"], _ = cpu(lambda: whole_histograms(steps, "a", family, *how))  # noqa: B023
+            row["by"] = ", ".join(step.solution.backend for step in steps.kept)
             down = row["least squares and rounding"] <= limit
         yield row
 

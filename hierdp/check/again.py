@@ -50,7 +50,8 @@ class Again:
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
-            self._recorded = Recorded(Claimed(release) if self._measures else Measurements(()))
+            found = Claimed(release) if self._measures else Measurements(())
+            self._recorded = Recorded(found, release.untested)
             table, settings = self._again(
                 self._recorded, saved.solve, release.table, release.manifest, release.regions
             )

@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import fits, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.budget import spends_of, split
-from hierdp.record.proofs import read
+from hierdp.record.proofs import SavedStep, read
 from hierdp.record.written import TooLarge, Written
+from models import Workload
 from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from hierdp.mechanisms.tabulation.budget import Share
+    from hierdp.mechanisms.tabulation.queries import Queries
 
 EXACT = 2**51
 """Up to this size, a sum is recovered exactly from its mean: times the number of bins, rounded."""
@@ -53,7 +58,7 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     manifest = release.manifest
     if release.measurements is not None or "measurements" in manifest:
         return release
-    table = release.table
+    table, untested = release.table, frozenset[str]()
     if manifest["mechanism"] in CLUSTERINGS:
         settings, answers = _clustering(table, manifest)
     elif manifest["mechanism"] in RANGES:
@@ -63,12 +68,15 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
         settings, answers = manifest["settings"], _group_sizes(release, proofs, limit)
     elif COUNTS_OF_COUNTS.fullmatch(manifest["mechanism"]):
         settings, answers = manifest["settings"], _counts_of_counts(release, proofs, limit)
+    elif manifest["mechanism"] in TABULATIONS:
+        settings = manifest["settings"]
+        answers, untested = _tables(release, proofs, limit)
     else:
         return release
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
     found = Measurements(tuple(Measurement(spend, each) for spend, each in parts))
     newer = {**manifest, "settings": settings, "measurements": FORMAT}
-    return replace(release, manifest=newer, table=table, measurements=found)
+    return replace(release, manifest=newer, table=table, measurements=found, untested=untested)
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:
@@ -247,6 +255,78 @@ def _numbers_of_sizes(table: DataFrame, settings: Mapping[str, Any], levels: int
 COUNTS_OF_COUNTS = re.compile("(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*")
 
 GROUP_SIZES: frozenset[str] = frozenset(("M_H", "M_H^r", "M_H^dp", "M_dp^OP", "M_c", "M_c^r", "M_c^dp"))
+
+
+def _tables(release: Written, proofs: Path, limit: int) -> tuple[list[Ints], frozenset[str]]:
+    """The answers to each query, from the steps that start from them, and the queries with unknown answers.
+
+    Where nothing follows from an answer, as below a region without persons, no step has it, and 0 stands for
+    it.
+    """
+    from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
+    from hierdp.mechanisms.tabulation.measure import level_queries
+
+    (places,) = release.regions.values()
+    queries, unit = queries_of(release.manifest["settings"]), unit_of(release.manifest["settings"])
+    asked, start = level_queries(queries, places, unit, 1.0), queries.workload.start
+    noisy = np.zeros((places.size, queries.workload.size), dtype=np.int64)
+    known = np.zeros((places.size, len(queries.plan.queries)), dtype=bool)
+    steps = read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else iter(())
+    for name, nodes, which, given in _noisy_tables(
+        steps, queries, places, release.manifest["mechanism"], [share for share, _ in asked]
+    ):
+        columns = np.concatenate([np.arange(start[q], start[q + 1]) for q in which])
+        if given.ndim != 2 or len(given) != nodes.size or given.shape[1] < columns.size:
+            raise Differs(f"step {name!r} does not have the noisy answers of its regions")
+        noisy[np.ix_(nodes, columns)] = given[:, : columns.size]  # after them, sums that are fixed
+        known[np.ix_(nodes, np.array(which))] = True
+    answers, untested = list[Ints](), set[str]()
+    for share, query in asked:
+        here, q = places.tree.nodes_of(share.level), share.query
+        answers.append(noisy[here, start[q] : start[q + 1]].ravel())
+        if not known[here, q].all():
+            untested.add(query.name)
+    return answers, frozenset(untested)
+
+
+def _noisy_tables(
+    steps: Iterator[SavedStep], queries: Queries, places: Hierarchy, method: str, shares: Sequence[Share]
+) -> Iterator[tuple[str, Ints, list[int], Any]]:
+    """The steps that start from noisy answers: name, regions, queries, and the answers."""
+    from hierdp.mechanisms.tabulation.options import settings_for
+
+    every, families = np.arange(places.size), dict(_families(places))
+    passes = settings_for(method, queries, places.levels, shares).passes
+    done = dict.fromkeys(families, 0)
+    for step in steps:
+        given = np.asarray(getattr(step.model, "noisy", ()))
+        if step.step == "tables of all regions":
+            yield step.step, every, list(range(len(queries.plan.queries))), given
+            return
+        if step.step == "least squares over all regions":
+            alone = [Workload(queries.shape, [query]) for query in queries.workload.queries]
+            yield step.step, every, [q for q, one in enumerate(alone) if one.is_marginal], given
+            return
+        family, _, what = step.step.rpartition(": ")
+        what, _, number = what.partition(", pass ")
+        if what == "least squares":  # of this pass, and of those that waited for it
+            last = int(number or len(passes))
+            which = [q for one in passes[done[family] if number else 0 : last] for q in one]
+            done[family] = last
+            yield step.step, families[family], which, given
+
+
+def _families(places: Hierarchy) -> Iterator[tuple[str, Ints]]:
+    """The regions that are fitted together, by their name in steps."""
+    yield f"{places.levels[0]} {places.names[0][0]}", np.arange(1)
+    start, child = places.tree.children
+    for level in range(places.tree.depth):
+        first = int(places.tree.level_start[level])
+        for node, name in enumerate(places.names[level], start=first):
+            yield f"{places.levels[level + 1]} in {name}", child[start[node] : start[node + 1]]
+
+
+TABULATIONS: frozenset[str] = frozenset(("TopDown", "BlueDown", "GLS", "Joint"))
 
 CLUSTERINGS: frozenset[str] = frozenset(
     ("AHP", "AHP-greedy", "AHP-empirical", "AHP-by-place", "NF", "SF", "PHP", "GS", "Laplace")

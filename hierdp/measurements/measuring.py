@@ -7,7 +7,7 @@ recorded measurements, and gives the same release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -155,6 +155,8 @@ class Recorded:
     Parameters
     ----------
     measurements : Measurements
+    untested : collection of str
+        Names of queries whose answers are not all known: their noise is not tested.
 
     Attributes
     ----------
@@ -168,11 +170,12 @@ class Recorded:
         The noisy counts of measurements with noise on counts, in parts; beyond `MOST_RECOVERED`, none.
     """
 
-    def __init__(self, measurements: Pieces) -> None:
+    def __init__(self, measurements: Pieces, untested: Collection[str] = ()) -> None:
+        self._untested = untested
         self._spends, self._left = measurements.spends, measurements.pieces()
         self._next = next(self._left, None)
         self._asked: list[tuple[Query, Measurement]] = []
-        self._level: OfLevel | None = None
+        self._levels: dict[bytes, OfLevel] = {}
         self.asked, self.ended = 0, False
         self.twice: list[Twice] = []
         self.recovered: list[Recovered] = []
@@ -193,7 +196,7 @@ class Recorded:
         if query.allowed is not None and not query.allowed(answers):
             raise OtherQuery(f"an answer to {query.name!r} is not among its candidates")
         found = Measurement(spend, answers)
-        if query.groups is not None:
+        if (query.groups is not None or query.cells is not None) and query.name not in self._untested:
             self._asked.append((query, found))
         for _ in self._compared(query, spend, (answers,)):
             pass
@@ -242,7 +245,13 @@ class Recorded:
 
     def _compared(self, query: Query, spend: Spend, parts: Iterable[Ints]) -> Iterator[Ints]:
         """The same parts, which are compared with what else is known of their noise."""
-        level = self._level = None if query.level is None else OfLevel(query, spend, self._level)
+        if query.name in self._untested:
+            yield from parts
+            return
+        level = None
+        if query.level is not None:
+            alike = b"" if query.cells is None else query.cells.tobytes()
+            level = self._levels[alike] = OfLevel(query, spend, self._levels.get(alike))
         for part in parts:
             if level is not None and part.size:
                 self.twice += level.add(part)

@@ -43,6 +43,9 @@ class Query:
     nodes : int64 array, optional
         With `level`: which nodes of the level have answers, from 0, in increasing order; those of the others
         are 0. Default: all.
+    cells : int64 array, shape (cells of a node,), optional
+        With `level`, if a node has a true count of each of several cells, and its answers are sums of these,
+        each cell in one of them: the number of that answer.
     allowed : callable, optional
         Whether these answers of a private choice exist.
     in_sequence : bool
@@ -61,6 +64,7 @@ class Query:
     groups: Ints | None = None
     level: tuple[Tree, int] | None = None
     nodes: Ints | None = None
+    cells: Ints | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
     in_parts: bool = False

@@ -18,17 +18,46 @@ Asked = Sequence[tuple[Query, Measurement]]
 
 
 def measured_twice(asked: Asked) -> Iterator[Twice]:
-    """All counts, then sums that were chosen by their noise; of queries with `groups`."""
-    if not asked:
-        return
-    every, first = asked[0]
-    for query, found in asked[1:]:
-        groups = query.groups
-        assert groups is not None
-        assert every.groups is not None
-        if np.array_equal(every.groups, np.arange(groups.size)):
+    """What was measured twice, of queries with `groups` or `cells`.
+
+    - All counts, then sums that were chosen by their noise.
+    - On a level of a tree, sums of cells, then the answers to the finest query that divides these sums.
+    """
+    sums = [(query.groups, found) for query, found in asked if query.groups is not None]
+    for groups, found in sums[1:]:
+        every, first = sums[0]
+        if np.array_equal(every, np.arange(groups.size)):
             off = sums_by(first.answers, groups) - found.answers
             yield _twice(found.spend.query, off, first.spend, found.spend, np.ones(off.size, np.int64), 0)
+    for query, found in asked:
+        finer = [one for one in asked if one[0].level == query.level and _divides(one[0], query)]
+        if finer:
+            yield _of_cells(query, found, *max(finer, key=lambda one: one[0].answers))
+
+
+def _divides(fine: Query, coarse: Query) -> bool:
+    """Whether each answer to the coarse query is a sum of answers to the fine one, which has more."""
+    if fine.cells is None or coarse.cells is None or fine.answers <= coarse.answers:
+        return False
+    return np.array_equal(_into(fine.cells, coarse.cells)[fine.cells], coarse.cells)
+
+
+def _into(fine: Ints, coarse: Ints) -> Ints:
+    """The coarse answer that each fine one is part of."""
+    into = np.zeros(int(fine.max()) + 1, np.int64)
+    into[fine] = coarse
+    return into
+
+
+def _of_cells(query: Query, found: Measurement, fine: Query, parts: Measurement) -> Twice:
+    """Sums of cells with the sums of the finer answers that they consist of."""
+    assert fine.cells is not None
+    assert query.cells is not None
+    into = _into(fine.cells, query.cells)
+    sums = sums_by(parts.answers.reshape(-1, into.size).T, into).T
+    off = found.answers.reshape(sums.shape) - sums
+    counts = np.broadcast_to(np.bincount(into), off.shape)
+    return _twice(f"{found.spend.query} and {parts.spend.query}", off, found.spend, parts.spend, counts)
 
 
 class OfLevel:
@@ -81,7 +110,7 @@ class OfLevel:
             there = np.flatnonzero(self._children)
             off = self._above._own[there]
             counts = np.broadcast_to(self._children[there, np.newaxis], off.shape)
-            what = f"counts of levels {self._level - 1} and {self._level}"
+            what = f"{self._above._spend.query} and {self._spend.query}"
             yield _twice(what, off, self._above._spend, self._spend, counts)
             self._above = None
 

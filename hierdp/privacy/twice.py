@@ -113,18 +113,7 @@ def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], 
     what : str
         What was measured, for messages.
     """
-    return of_families(tree, noisy[tree.internal], tree.child_sums(noisy), laws, what)
-
-
-def of_families(
-    tree: Tree, own: NDArray[Any], sums: NDArray[Any], laws: Sequence[CountNoise | None], what: str
-) -> Iterator[Twice]:
-    """`of_tree`, from the noisy counts of the nodes with children and the sums of their children's.
-
-    Parameters
-    ----------
-    own, sums : arrays, shape (internal,) or (internal, numbers)
-    """
+    own, sums = noisy[tree.internal], tree.child_sums(noisy)
     each = tree.child_sums(np.ones(tree.size, dtype=np.int64))
     depth = tree.level[tree.internal]
     for level, (above, law) in enumerate(pairwise(laws)):
@@ -134,31 +123,3 @@ def of_families(
         off = (own[here] - sums[here]).astype(np.float64)
         times = np.broadcast_to(each[here].reshape(-1, *[1] * (own.ndim - 1)), off.shape)
         yield Twice(f"{what} of levels {level} and {level + 1}", off.ravel(), law, times.ravel(), above)
-
-
-class Families:
-    """Noisy counts of the nodes with children, and sums of their children's, collected in parts.
-
-    Attributes
-    ----------
-    own, sums : int64 arrays, shape (internal, numbers)
-    """
-
-    def __init__(self, tree: Tree, numbers: int) -> None:
-        self._tree = tree
-        self._at = np.full(tree.size, -1)
-        self._at[tree.internal] = np.arange(tree.internal.size)
-        self.own = np.zeros((tree.internal.size, numbers), np.int64)
-        self.sums = np.zeros_like(self.own)
-
-    def add_nodes(self, nodes: slice, noisy: Ints) -> None:
-        """Add all numbers of some nodes, shape (nodes, numbers)."""
-        at, above = self._at[nodes], self._at[self._tree.parent[nodes]]
-        self.own[at[at >= 0]] = noisy[at >= 0]
-        below = self._tree.parent[nodes] >= 0  # not the root
-        np.add.at(self.sums, above[below], noisy[below])
-
-    def add_numbers(self, numbers: slice, noisy: Ints) -> None:
-        """Add some numbers of all nodes, shape (all nodes, numbers)."""
-        self.own[:, numbers] = noisy[self._tree.internal]
-        self.sums[:, numbers] = self._tree.child_sums(noisy)

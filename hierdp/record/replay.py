@@ -103,13 +103,6 @@ class Replay:
         if noisy.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
             self.recovered.append(Recovered(query, np.array(noisy, dtype=np.int64).ravel()))
 
-    def coming(self) -> Iterator[SavedStep]:
-        """Look at all coming steps, in order, without taking them."""
-        ahead = 0
-        while (step := self._step(ahead)) is not None:
-            yield step
-            ahead += 1
-
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Return the saved answer to a problem, in place of solving it.
 

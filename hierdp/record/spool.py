@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
+from hierdp import execution
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
 from hierdp.record.replay import SavedAnswer
-from hierdp.record.step import Problem, Proved, Solving, Step, solve_each
+from hierdp.record.step import Problem, Proved, Solving, Step, run_task, solve_each
 from models import Model
+
+T = TypeVar("T")
 
 NO_LIMIT = 1 << 62
 """For a file of our own."""
@@ -99,6 +102,8 @@ class Steps:
         Solves the problems.
     largest : int, optional
         Of a single step with more variables, only the result is kept. Default: `MOST`.
+    most : int, optional
+        The largest number of variables of the steps in memory. Default: `MOST`.
 
     Attributes
     ----------
@@ -110,10 +115,12 @@ class Steps:
     MOST = 10_000_000
     """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
 
-    def __init__(self, solving: Solving = Step.solve, largest: int | None = None) -> None:
+    def __init__(
+        self, solving: Solving = Step.solve, largest: int | None = None, most: int | None = None
+    ) -> None:
         self.kept: list[Step] | Spool = []
         self.proved: list[Proved] = []
-        self._solving, self._room = solving, self.MOST
+        self._solving, self._room = solving, self.MOST if most is None else most
         self._largest = self.MOST if largest is None else largest
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
@@ -129,6 +136,13 @@ class Steps:
         for step in solve_each(make, tasks, self._solving, what):
             self.add(step)
             yield step
+
+    def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[T]:
+        """`hierdp.record.step.run_each`; every step is kept."""
+        for found, steps in execution.each(run_task, tasks, what, (work, self._solving)):
+            for step in steps:
+                self.add(step)
+            yield found
 
     def add(self, step: Step) -> None:
         """Keep a step, or only its result."""

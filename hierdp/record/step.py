@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -18,6 +18,7 @@ from models.certificate import Witness
 if TYPE_CHECKING:
     from solvers import Solution
 
+T = TypeVar("T")
 
 ACCURACY = 1e-4
 """Relative tolerance, larger than any solver's: a claimed optimum with a larger excess cost is wrong."""
@@ -240,6 +241,9 @@ class SolvingEach(Protocol):
     ) -> Iterator[Step]:
         """See `solve_each`."""
 
+    def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str, /) -> Iterator[T]:
+        """See `run_each`."""
+
 
 def solve_each(
     make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
@@ -264,6 +268,37 @@ def solve_each(
             yield from steps
     else:
         yield from (solving(*problem) for task in tasks for problem in make(*task))
+
+
+def run_each(
+    work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str
+) -> Iterator[T]:
+    """The results of tasks that do not depend on each other, but whose problems do, in their order.
+
+    Parameters
+    ----------
+    work : callable
+        Takes what solves problems and a task's arguments; a module-level function.
+    tasks : sequence of tuple
+        A release may run them in other processes; see `execution.each`. Each is taken when its turn comes.
+    solving : callable
+    what : str
+        For the progress bar.
+    """
+    if isinstance(solving, SolvingEach):
+        return solving.run_each(work, tasks, what)
+    return (work(solving, *task) for task in tasks)
+
+
+def run_task(work: Callable[..., T], solving: Solving, *task: Any) -> tuple[T, list[Step]]:
+    """The result of a task, and the steps that it solved."""
+    steps: list[Step] = []
+
+    def solve(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
+        steps.append(solving(name, model, problems))
+        return steps[-1]
+
+    return work(solve, *task), steps
 
 
 def _solve_task(make: Callable[..., Sequence[Problem]], *task: Any) -> list[Step]:

@@ -86,6 +86,8 @@ class Written:
     regions: dict[str, Hierarchy]
     measurements: Measurements | None = None
     """Read as they are needed; None in releases without the file."""
+    untested: frozenset[str] = frozenset()
+    """Queries of older releases of which some answers are not known, so that their noise is not tested."""
 
 
 def names_in(folder: Path) -> list[str]:

@@ -40,7 +40,7 @@ PLANTED = {
 """A case that shows each bug, with a number of runs that suffices."""
 
 REACHED = {
-    "true answers to some queries of the last level": true_answers("group"),
+    "true answers to some queries of the last level": true_answers("group by region"),
     "a level of group sizes without noise": mutant(
         Measuring._draw,
         "noisy.counts.ravel()",

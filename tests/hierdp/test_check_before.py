@@ -1,8 +1,8 @@
 """Older releases pass `hierdp check`: six small ones as 0.2.0 first wrote them, with exact noise.
 
 Others have their noisy counts in the table, in the settings or in the saved steps: ten answer ranges, six
-are of group sizes, and nine of counts of counts. Two more are stability histograms with the threshold of
-Boninsegna & Silvestri 2025, used by older releases.
+are of group sizes, nine of counts of counts, and seven of tables of attributes. Two more are stability
+histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
 """
 
 from pathlib import Path
@@ -27,6 +27,7 @@ GROUP_SIZES = BEFORE.with_name("releases-0.2-group-size.zip")
 COUNTS_OF_COUNTS = BEFORE.with_name("releases-0.2-count-of-counts.zip")
 PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
 RANGES = BEFORE.with_name("releases-0.2.0-ranges.zip")
+TABLES = BEFORE.with_name("releases-0.2-tabulation.zip")
 METHODS = [
     *("Flat", "H_2^c", "H_b", "H_b^c", "H_tree", "Quadtree", "Wavelet", "levels left out", "matrix"),
     "persons",
@@ -285,6 +286,68 @@ def test_so_many_groups_without_measurements_are_not_made_up(counts, groups):
     files.write_frame(table, folder, files.TABLE)
     with pytest.raises(InputError, match="noisy counts"):
         check(folder, limit=10**9)
+
+
+OF_TABLES = [
+    *("TopDown", "TopDown-three-passes", "TopDown-empty-state", "BlueDown", "GLS", "GLS-persons", "Joint"),
+]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Tables before they had measurements: with recodes, invariants, bounds, zeros and persons."""
+    with ZipFile(TABLES) as zipped:
+        zipped.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", OF_TABLES)
+def test_tables_without_measurements_pass(tables, kind):
+    found = verdicts(tables / kind)
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    assert found["noise"] == HOLDS
+    change_manifest(tables / kind, lambda manifest: manifest["budget"]["spends"][1].update(query="sexes"))
+    assert "budget: queries" in failed(tables / kind)
+
+
+@pytest.mark.parametrize("kind", OF_TABLES)
+def test_changed_tables_without_measurements_fail(tables, kind):
+    path = tables / kind / "released.parquet"
+    table = pd.read_parquet(path)
+    table.loc[table.index[-1], "count"] += 1
+    table.to_parquet(path, index=False)
+    assert {"table from steps", "shape"} & failed(tables / kind)
+
+
+@pytest.mark.parametrize("kind", OF_TABLES)
+def test_scales_of_tables_without_measurements_are_tested(tables, kind):
+    """Their noise is a thousandth of what the budget claims, which agrees with itself."""
+
+    def claim(manifest):
+        budget = manifest["budget"]
+        for spend in budget["spends"]:
+            spend.update(rho=spend["rho"] / 1e6, scale=spend["scale"] * 1e3)
+            spend["standard_deviation"] = spend["scale"]
+        budget["spent"] = sum(spend["rho"] for spend in budget["spends"])
+
+    change_manifest(tables / kind, claim)
+    assert "budget: queries" in failed(tables / kind)
+
+
+def test_the_noise_of_known_answers_is_tested(tables):
+    """Answers below an empty state are not known, in no query of counties; those of states are."""
+    (line,) = [line for line in check(tables / "TopDown-empty-state") if line.check == "noise"]
+    assert "26 sums measured twice" in line.why
+    assert "40 noisy counts" in line.why
+
+
+def test_the_queries_of_tables_without_proofs_are_checked(tables):
+    for kind in ("TopDown", "BlueDown", "GLS", "Joint"):
+        (tables / kind / "proofs.zip").unlink()
+        assert verdicts(tables / kind)["budget: queries"] == HOLDS
+        change_manifest(tables / kind, lambda manifest: manifest["budget"]["spends"][1].update(sensitivity=1))
+        assert "budget: queries" in failed(tables / kind)
 
 
 def test_a_manifest_has_all_later_entries_or_none(folder):

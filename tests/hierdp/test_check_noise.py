@@ -17,7 +17,7 @@ from hierdp.measurements.measurement import Measurement
 from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
-from hierdp.privacy.twice import CountNoise, Families, Twice, of_families, of_tree
+from hierdp.privacy.twice import CountNoise, Twice, of_tree
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
@@ -128,28 +128,6 @@ def test_a_tree_of_noisy_counts(factor, gaussian):
     if factor != 1:
         assert ("smaller" if factor < 1 else "larger") in line.why
     assert not list(check_noise(of_tree(tree, drawn, [law, None, law], "counts")))
-
-
-@pytest.mark.parametrize("depth", [1, 3])
-def test_a_tree_in_parts(depth):
-    """Nodes or numbers that are read one part at a time give the same differences."""
-    rng = np.random.default_rng(depth)
-    tree = Tree.random(rng, depth, branching=4, ragged=True)
-    noisy, laws = rng.integers(-50, 50, (tree.size, 7)), [CountNoise(False, 4.0)] * (depth + 1)
-    nodes, numbers = Families(tree, 7), Families(tree, 7)
-    for start in range(0, tree.size, 3):
-        part = slice(start, min(start + 3, tree.size))
-        nodes.add_nodes(part, noisy[part])
-    for part in (slice(0, 2), slice(2, 6), slice(6, 7)):
-        numbers.add_numbers(part, noisy[:, part])
-    whole = list(of_tree(tree, noisy, laws, "counts"))
-    assert len(whole) == depth
-    for parts in (nodes, numbers):
-        again = list(of_families(tree, parts.own, parts.sums, laws, "counts"))
-        for one, other in zip(whole, again, strict=True):
-            assert one.what == other.what
-            assert (one.differences == other.differences).all()
-            assert (one.counts == other.counts).all()
 
 
 # --- releases with a changed budget, and everything that depends on it -------------------------------------

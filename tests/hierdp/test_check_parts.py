@@ -59,6 +59,7 @@ KINDS = {
     ),
     "kept": ("top-down", {**TRIPS, "delta": 1e-3, "method": "SH"}),
     "bins": ("clustering", {"axes": [("c", ["c"])], **SEEN, "method": "PHP"}),
+    "tables": ("tabulation", {"levels": ["s", "c"], "attributes": {"g": list("klm")}, "delta": 1e-6, **SEEN}),
     "ranges": ("range-query", {"axes": [("c", ["s", "c"])], **SEEN, "method": "H_tree^c"}),
 }
 

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import duckdb
@@ -27,17 +27,24 @@ from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.estimates import METHODS as SIZES
 from hierdp.mechanisms.range_query import METHODS as RANGES
 from hierdp.mechanisms.range_query import range_query
+from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.tabulation import tabulate
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
+from hierdp.mechanisms.tabulation.options import METHODS as TABULATIONS
+from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.expected import CHOICE
 from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
 from hierdp.tables.binning import Histogram
+from hierdp.tables.tabulated import CrossTable
 from models import Tree
 from tests.hierdp.doubles import Double
 from tests.marks import quick
 
 COUNTS = [40, 41, 2, 0, 39, 1, 1, 0, 7, 7, 8]
+TWO_TOWNS = Hierarchy.flat("town", ["u", "v"])
 PLACES = Hierarchy.from_columns(
     {"state": ["B", "A", "B", "A", "C"], "town": ["u", "v", "w", "x", "y"]}, ["state", "town"]
 )
@@ -66,6 +73,38 @@ def of_sizes(method, **options):
     return count_of_counts(data, 1.0, SimulatedNoise(1), method, **{"max_size": 3} | options)
 
 
+TABLES = {
+    "attributes": {"sex": ["f", "m"], "age": ["old", "young"]},
+    "queries": ["total", "sex", "detailed"],
+    "bounds": ["town:sex:0..90"],
+    "zeros": ["sex=m,age=old"],
+}
+RECODED = {
+    "attributes": {"age": ["old", "adult", "young"]},
+    "recodes": {"grown": {"attribute": "age", "categories": {"yes": ["old", "adult"], "no": ["young"]}}},
+    "queries": ["total", "grown", "detailed"],
+    "passes": [["total"], ["grown"], ["detailed"]],
+    "query_shares": {"state": {"total": "1/2", "grown": 0, "detailed": "1/2"}},
+}
+
+
+def of_tables(method, plan=TABLES, unit=ONE_PERSON, by=(1, 2, 0, 1), solver=None, places=PLACES, epsilon=4.0):
+    plan = plan_of({name: plan[name] for name in plan if method != "GLS" or name not in ("bounds", "zeros")})
+    data = CrossTable(places, {}, np.outer(COUNTS[: places.names[-1].size], by))
+    return tabulate(data, plan, epsilon, 1e-6, SimulatedNoise(1), method, unit, solver)
+
+
+OF_TABLES = {
+    **{method: partial(of_tables, method) for method in TABULATIONS},
+    "TopDown, recoded": partial(of_tables, "TopDown", RECODED, Unit(False, 2), (1, 2, 1)),
+    "TopDown, totals of states": partial(of_tables, "TopDown", {**TABLES, "invariants": ["state:total"]}),
+    "GLS, totals of states": partial(of_tables, "GLS", {**TABLES, "invariants": ["state:total"]}),
+    "GLS by clarabel": partial(of_tables, "GLS", solver=SolverOptions("clarabel")),
+    "TopDown of two towns": partial(
+        *(of_tables, "TopDown", {"attributes": {"sex": ["f", "m"]}}), by=(1, 2), places=TWO_TOWNS
+    ),
+}
+
 CASES = {
     **{method: partial(of_clusters, method) for method in METHODS},
     **{method: partial(of_ranges, method) for method in RANGES},
@@ -76,10 +115,11 @@ CASES = {
     "Hc2, all levels at once": partial(of_sizes, "Hc2", merge="at once"),
     "Hc, everything secret": partial(of_sizes, "Hc", **SECRET),
     "Hg x naive x Hg1, everything secret": partial(of_sizes, "Hg x naive x Hg1", shares=[2, 1, 1], **SECRET),
+    **OF_TABLES,
 }
 """Small releases with measurements, by name."""
 
-FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc")
+FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc", "TopDown of two towns")
 
 
 def made(name):
@@ -124,12 +164,13 @@ def test_written_and_read_they_are_the_same(method, written):
     assert all(np.array_equal(a.answers, b.answers) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_another_reader_sees_the_columns_of_the_page(written):
-    path = written("AHP") / MEASUREMENTS
+@pytest.mark.parametrize("name", ["AHP", "TopDown of two towns"])
+def test_another_reader_sees_the_columns_of_the_page(name, written):
+    path = written(name) / MEASUREMENTS
     rows = duckdb.sql(
         f"select query, noise, count(*), sum(answer), min(scale) from '{path}' group by all order by all"
     ).fetchall()
-    ours = made("AHP").measurements
+    ours = made(name).measurements
     expected = [
         (one.spend.query, one.spend.noise, one.answers.size, int(one.answers.sum()), one.spend.scale)
         for one in ours
@@ -137,23 +178,42 @@ def test_another_reader_sees_the_columns_of_the_page(written):
     assert rows == sorted(expected)
     about = json.loads(pq.read_metadata(path).metadata[b"hierdp"])
     assert about["format"] == 1
-    assert [spend["epsilon"] for spend in about["spends"]] == [spend.epsilon for spend in ours.spends]
+    assert about["spends"] == [asdict(spend) for spend in ours.spends]
 
 
 @pytest.mark.parametrize("method", quick(CASES, slow=lambda name: name not in FEW))
 def test_no_answer_can_be_changed(method, written):
     """Each answer by itself: the release says another thing, or the answer is not one of its query's."""
     folder = written(method)
-    before = pd.read_parquet(folder / MEASUREMENTS)
-    for row in range(len(before)):
+    before = (folder / MEASUREMENTS).read_bytes()
+    for row in range(len(pd.read_parquet(folder / MEASUREMENTS))):
 
         def edit(frame, row=row):
-            frame.loc[row, "answer"] += 10**6
+            frame.loc[row, "answer"] += 1 if method in OF_TABLES else 10**6
 
         change(folder, edit)
-        assert failed(folder), row
-        (folder / MEASUREMENTS).unlink()
-        made(method).measurements.write(folder / MEASUREMENTS)
+        assert "table from steps" in failed(folder) if method in OF_TABLES else failed(folder), row
+        (folder / MEASUREMENTS).write_bytes(before)
+
+
+def test_answers_below_a_region_without_persons_are_tested_as_noise(tmp_path):
+    """No step starts from them, so a small change is not noticed, and changes nothing; a large one is."""
+    data = CrossTable(PLACES, {}, np.array([[90, 90]] * 4 + [[0, 0]]))  # nobody is in town y of state C
+    plan = plan_of({"attributes": {"sex": ["f", "m"]}, "invariants": ["state:total"]})
+    release = tabulate(data, plan, 90.0, 1e-6, SimulatedNoise(1))
+    assert not any(step.name == "town in C: least squares" for step in release.steps)
+    folder = release.write(tmp_path / "out")
+    assert verdicts(folder)["noise"] == HOLDS
+    frame = pd.read_parquet(folder / MEASUREMENTS)
+    unused = frame.index[frame["query"].eq("sex by town") & frame["position"].eq(8)]
+
+    def add(number):
+        return lambda frame: frame.update(frame.loc[unused, ["answer"]] + number)
+
+    change(folder, add(1))
+    assert not failed(folder)
+    change(folder, add(1000))
+    assert failed(folder) == {"noise"}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +278,9 @@ def test_without_the_proofs_the_first_queries_are_checked(tmp_path):
     assert verdicts(tmp_path / "GS")["budget: queries"] == HOLDS
 
 
-@pytest.mark.parametrize("name", ["H_2^c", "H_2^c, a level left out", "H_tree^c", "Hc", "bottom-up"])
+@pytest.mark.parametrize(
+    "name", ["H_2^c", "H_2^c, a level left out", "H_tree^c", "Hc", "bottom-up", *TABULATIONS]
+)
 def test_without_the_proofs_all_queries_of_a_tree_are_checked(name, tmp_path):
     made(name).write(tmp_path / "out", proofs=False)
     (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
@@ -275,16 +337,30 @@ def spending(**changes):
 
 def moved_loss(parts):
     """The first level's noise is of another scale, and its loss follows; the last has the rest."""
-    (first, *_, last), half = parts, parts[0].spend.epsilon / 2
-    parts[0] = replace(first, spend=replace(first.spend, epsilon=half, scale=1 / half))
-    rest = last.spend.epsilon + half
-    parts[-1] = replace(last, spend=replace(last.spend, epsilon=rest, scale=1 / rest))
+    first, last = parts[0].spend, parts[-1].spend
+    if first.rho is None:
+        half, rest = first.epsilon / 2, last.epsilon + first.epsilon / 2
+        first, last = (
+            replace(one, epsilon=loss, scale=1 / loss) for one, loss in ((first, half), (last, rest))
+        )
+    else:
+        half, rest = first.rho / 2, last.rho + first.rho / 2
+        first, last = (
+            replace(one, rho=loss, scale=one.sensitivity / (2 * loss) ** 0.5)
+            for one, loss in ((first, half), (last, rest))
+        )
+    parts[0], parts[-1] = replace(parts[0], spend=first), replace(parts[-1], spend=last)
+
+
+def another_law(parts):
+    (law,) = {"double-geometric", "discrete Gaussian"} - {parts[0].spend.noise}
+    spending(noise=law)(parts)
 
 
 ANOTHER = {
     "order": (exchange, "budget: queries"),
     "query": (spending(query="counts by level 7"), "budget: queries"),
-    "law": (spending(noise="discrete Gaussian"), "budget: queries"),
+    "law": (another_law, "budget: queries"),
     "sensitivity": (spending(sensitivity=2), "budget: queries"),
     "scale": (spending(scale=9.0), "budget: each loss"),
     "share": (moved_loss, "budget: queries"),
@@ -295,7 +371,23 @@ ANOTHER = {
 
 
 @pytest.mark.parametrize("what", ANOTHER)
-@pytest.mark.parametrize("method", quick(["H_2", "H_2^c", "Hc", "Hg x Hc x naive", "Hc, everything secret"]))
+@pytest.mark.parametrize(
+    "method",
+    quick(
+        [
+            "H_2",
+            "GLS",
+            "H_2^c",
+            "Hc",
+            "Hg x Hc x naive",
+            "Hc, everything secret",
+            "TopDown",
+            "BlueDown",
+            "Joint",
+        ],
+        first=2,
+    ),
+)
 def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_path, monkeypatch):
     """The file, the manifest and the seal agree; the mechanism would not have asked that."""
     edit, found = ANOTHER[what]
@@ -524,11 +616,52 @@ def test_levels_of_a_tree_are_compared_where_both_were_measured(numbers):
     expected = list(of_tree(tree, noisy, laws, "counts"))
     recorded.end()
     found = recorded.twice
-    assert [one.what for one in found] == ["counts of levels 1 and 2"] == [one.what for one in expected]
+    assert [one.what for one in found] == ["level 1 and level 2"]
     for one, other in zip(found, expected, strict=True):
         assert (one.differences == other.differences).all()
         assert (one.counts == other.counts).all()
         assert (one.law, one.own, one.chosen_of) == (other.law, other.own, None)
+
+
+def test_sums_of_cells_are_compared_with_the_finest_answers_that_divide_them():
+    """On each level; sums of cells that no other query divides are compared with none."""
+    tree, rng = Tree([[0, 0, 0]]), np.random.default_rng(1)
+    cells = {"total": [0] * 6, "two": [0, 0, 1, 1, 1, 1], "three": [0, 0, 1, 1, 2, 2], "odd": [0, 1] * 3}
+    cells = {name: np.array(one) for name, one in cells.items()}
+    queries, shapes = [], {}
+    for level, nodes in enumerate((1, 3)):
+        for name, one in cells.items():
+            if (level, name) == (0, "odd"):
+                continue
+            shape = shapes[f"{name} by {level}"] = nodes, int(one.max()) + 1
+            of = lambda size: rng.integers(0, 99, size)  # noqa: E731
+            about = {"level": (tree, level), "cells": one}
+            queries.append(query.Query(f"{name} by {level}", 1, 0.1, np.prod(shape), of, **about))
+    made = [Measuring(asks.answers, SimulatedNoise(1))(asks) for asks in queries]
+    noisy = {one.spend.query: one.answers.reshape(shapes[one.spend.query]) for one in made}
+    recorded = Recorded(Measurements(tuple(made)), untested=["total by 1"])
+    for asks in queries:
+        recorded(asks)
+    recorded.end()
+    found = {one.what: one for one in recorded.twice}
+    assert sorted(found) == [
+        "three by 0 and three by 1",
+        "total by 0 and three by 0",
+        "two by 0 and three by 0",
+        "two by 0 and two by 1",
+        "two by 1 and three by 1",
+    ]
+    one = found["two by 1 and three by 1"]
+    three = noisy["three by 1"]
+    assert (
+        one.differences.tolist()
+        == (noisy["two by 1"] - np.stack([three[:, 0], three[:, 1] + three[:, 2]], axis=1)).ravel().tolist()
+    )
+    assert one.counts.tolist() == [1, 2] * 3
+    one = found["three by 0 and three by 1"]
+    assert one.differences.tolist() == (noisy["three by 0"] - three.sum(axis=0)).ravel().tolist()
+    assert one.counts.tolist() == [3, 3, 3]
+    assert "total by 1" not in {part.query for part in recorded.recovered}
 
 
 def test_sums_of_a_level_of_a_tree():

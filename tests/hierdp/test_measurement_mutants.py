@@ -11,7 +11,6 @@ import pytest
 import test_measurements as tests
 
 from hierdp.measurements.measuring import Measuring
-from hierdp.mechanisms.tabulation import measure as tabulation_measure
 from hierdp.mechanisms.tabulation import mechanism as tabulation
 from hierdp.mechanisms.top_down import mechanism as top_down
 from hierdp.privacy import noise, tabulated
@@ -47,8 +46,11 @@ def answers(name):
 
 def true_answers(query):
     """Keeps the true answers to a query of the last level: noise is drawn, charged and thrown away."""
-    spared = f"one.level == len(counts) - 1 and queries.plan.queries[one.query] == {query!r}"
-    return mutant(tabulation_measure.measure, "= answers.counts", f"= true if {spared} else answers.counts")
+    return mutant(
+        Measuring._draw,
+        "noisy.counts.ravel()",
+        f"(true if query.name == {query!r} else noisy.counts).ravel()",
+    )
 
 
 class Keys:
@@ -78,7 +80,7 @@ ORIGINAL = tabulated._from
 
 MUTANTS = {
     "true answers to some queries of the last level": (
-        *(tabulation, "measure", true_answers("sex")),
+        *(Measuring, "_draw", true_answers("sex by town")),
         draws("TopDown unbounded"),
     ),
     "the wavelet's total with half its noise": (

@@ -16,8 +16,8 @@ from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import mechanism, tabulate
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements
-from hierdp.mechanisms.tabulation.measure import measure
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
+from hierdp.mechanisms.tabulation.measure import level_queries
 from hierdp.mechanisms.tabulation.options import METHODS
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -27,7 +27,6 @@ from hierdp.record.spool import Spool
 from hierdp.tables import Axis, Database
 from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
-from tests.hierdp.doubles import Double
 from tests.marks import quick
 
 PLACES = Hierarchy.from_columns({"state": ["A", "A", "B"], "county": ["A1", "A2", "B1"]}, ["state", "county"])
@@ -72,13 +71,11 @@ def measured(counts, unit):
     plan = plan_of(
         {"attributes": {"group": ["a", "b"], "age": ["old", "young"]}}, queries=["total", "age", "detailed"]
     )
-    queries, noise, full = Queries(plan), Double(), PLACES.tree.sum_up(counts)
+    queries, full = Queries(plan), PLACES.tree.sum_up(counts)
     levels = [full[PLACES.tree.nodes_of(level)] for level in range(3)]
-    asked = measurements(queries, PLACES.levels, unit)
-    measure(queries, PLACES, levels, asked, 1.0, noise)
     return [
-        (one.name, true, spend.sensitivity)
-        for one, true, spend in zip(asked, noise.true, noise.spends, strict=True)
+        (query.name, query.of(levels), query.sensitivity)
+        for _, query in level_queries(queries, PLACES, unit, 1.0)
     ]
 
 
@@ -173,7 +170,7 @@ def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
 def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, monkeypatch):
     options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": "BlueDown", "queries": ["total", "detailed"]}
     made(**options).write(tmp_path / "small", report=False)
-    monkeypatch.setattr(mechanism, "LARGE", 35)
+    monkeypatch.setattr(mechanism, "MOST", 35)
     large = made(**options)
     assert isinstance(large.steps, Spool)
     large.write(tmp_path / "large", report=False)
@@ -261,6 +258,20 @@ TAMPERED = {
         lambda one: replace(one, settings={k: v for k, v in one.settings.items() if k != "total"}),
         "budget: queries",
     ),
+    "another total": (
+        lambda one: replace(one, settings={**one.settings, "total": one.settings["total"] + 1}),
+        "table from steps",
+    ),
+    "rows of a person": (
+        lambda one: replace(one, settings={**one.settings, "rows_a_person": 2}),
+        "table from steps",
+    ),
+    "shares of levels": (
+        in_plan(level_shares={"root": "1/4", "state": "1/4", "county": "1/2"}),
+        "budget: queries",
+    ),
+    "another rounding": (in_plan(rounding=["detailed"]), "table from steps"),
+    "weights": (in_plan(weights={"age": "2"}), "table from steps"),
     "a setting": (lambda one: replace(one, settings={**one.settings, "more": 1}), "table from steps"),
 }
 

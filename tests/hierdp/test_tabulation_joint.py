@@ -10,14 +10,13 @@ from hierdp.check import HOLDS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import joint
 from hierdp.mechanisms.tabulation.audit import CELLS, _run, _table
-from hierdp.mechanisms.tabulation.methods import post_process
 from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from models import Workload, WorkloadLeastSquares, WorkloadRounding
 from solvers import fast, solve
-from tests.hierdp.test_tabulation_methods import NONE, PASSES, constraints, tables
+from tests.hierdp.test_tabulation_methods import NONE, constraints, solved, tables
 from tests.marks import quick
 
 
@@ -25,12 +24,12 @@ from tests.marks import quick
 def test_no_method_costs_less_than_all_regions_at_once(seed):
     true, measured = tables(seed, most=9)
     held = constraints(true, seed)
-    found, (step,) = post_process(measured, held, "Joint", PASSES)
+    found, (step,) = solved(measured, held, "Joint")
     assert step.model.violations(np.concatenate(found)) == []
     assert step.proved.proved_optimal == (step.solution.certificate.gap == 0)
     assert float(step.proved.bound) <= step.solution.objective
     for method in ("TopDown", "BlueDown"):
-        other, _ = post_process(measured, held, method, PASSES)
+        other, _ = solved(measured, held, method)
         assert step.model.violations(np.concatenate(other)) == []
         assert step.model.objective(np.concatenate(other)) >= step.solution.objective
 
@@ -47,7 +46,7 @@ def test_too_large_a_program_is_refused_with_its_size(monkeypatch):
     _, measured = tables(0)
     monkeypatch.setattr(joint, "LARGEST", 65)
     with pytest.raises(InputError, match=r"up to 65 whole variables; this one has 66 \(11 regions"):
-        post_process(measured, NONE, "Joint", PASSES)
+        solved(measured, NONE, "Joint")
 
 
 def test_too_large_a_program_is_refused_before_noise_is_drawn(monkeypatch):
@@ -85,7 +84,7 @@ def test_tables_whose_sums_cross_keep_them():
     held = constraints(true, 1, sums=((0,), (1,)))
     sums = [held.sums.answers(t).astype(float) for t in true]
     held = replace(held, lower=sums, upper=sums)
-    found, _ = post_process(measured, held, "TopDown", PASSES)
+    found, _ = solved(measured, held, "TopDown")
     assert all(np.array_equal(held.sums.answers(t), s) for t, s in zip(found, sums, strict=True))
 
 
@@ -125,7 +124,7 @@ def test_contradicting_constraints_are_named_with_their_region(method):
     upper[2][4, :3] = [5, 6, 7]
     held = replace(held, zeros=np.zeros(6, bool), lower=lower, upper=upper)
     with pytest.raises(InputError, match="county 4: sum 0 at most 5") as failure:
-        post_process(measured, held, method, PASSES)
+        solved(measured, held, method)
     words = str(failure.value)
     assert "county 4: sum 1 at most 6" in words
     assert "at least 30" in words

@@ -10,13 +10,16 @@ import pytest
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.tabulation import methods
-from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
-from hierdp.mechanisms.tabulation.methods import METHODS, Settings, post_process
+from hierdp.mechanisms.tabulation.contradiction import explaining
+from hierdp.mechanisms.tabulation.family import nested, whole_histograms
+from hierdp.mechanisms.tabulation.methods import METHODS, Settings
 from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
-from hierdp.mechanisms.tabulation.solving import solve_step
+from hierdp.mechanisms.tabulation.solving import solve_step, solving_of
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
+from hierdp.record.spool import Steps
 from hierdp.record.step import Step
 from models import Tree, Workload
 from tests.marks import quick
@@ -62,12 +65,20 @@ def constraints(true, seed, sums=((), (0,))):
 NONE = Constraints(np.zeros(6, bool))
 
 
+def solved(measured, held, method, settings=PASSES, solving=solve_step):
+    """The tables of a method, and its steps."""
+    steps = Steps(solving)
+    with explaining():
+        found, _ = METHODS[method](measured, held, settings, steps)
+    return found, steps.kept
+
+
 @pytest.mark.parametrize("method", WHOLE)
 @pytest.mark.parametrize("seed", quick(range(8), first=2))
 def test_tables_are_whole_consistent_and_keep_all_constraints(method, seed):
     true, measured = tables(seed)
     held = constraints(true, seed)
-    found, steps = post_process(measured, held, method, PASSES, solve_step)
+    found, steps = solved(measured, held, method)
     for k, table in enumerate(found):
         assert table.dtype == np.int64
         assert table.min() >= 0
@@ -87,7 +98,7 @@ def test_without_noise_the_truth_comes_out(method):
         pytest.skip("its test is in test_tabulation_joint.py")
     true, measured = tables(1)
     exact = replace(measured, noisy=[WORKLOAD.answers(t) for t in true])
-    found, _ = post_process(exact, NONE, method, PASSES, solve_step)
+    found, _ = solved(exact, NONE, method)
     for mine, theirs in zip(found, true, strict=True):
         assert np.allclose(mine, theirs, atol=1e-6)
 
@@ -111,19 +122,19 @@ def dense_estimate(measured, given=None):
 
 def test_gls_is_least_squares_over_all_regions():
     _, measured = tables(3)
-    (nation, states, counties), _ = post_process(measured, NONE, "GLS", PASSES, solve_step)
+    (nation, states, counties), _ = solved(measured, NONE, "GLS")
     assert np.allclose(np.concatenate([nation, states, counties]), dense_estimate(measured), atol=1e-6)
 
 
 def test_gls_keeps_fixed_sums_and_refuses_what_it_cannot_keep():
     true, measured = tables(3)
     held = constraints(true, 3, sums=[()])
-    found, _ = post_process(measured, replace(held, zeros=np.zeros(6, bool)), "GLS", PASSES, solve_step)
+    found, _ = solved(measured, replace(held, zeros=np.zeros(6, bool)), "GLS")
     assert np.allclose(found[1].sum(axis=1), true[1].sum(axis=1), atol=1e-3)  # the variance is 2^-16
     one = np.arange(6) == 2
     for wrong in (replace(held, zeros=one), replace(constraints(true, 3), zeros=np.zeros(6, bool))):
         with pytest.raises(InputError, match="GLS takes no bounds and no structural zeros"):
-            post_process(measured, wrong, "GLS", PASSES, solve_step)
+            solved(measured, wrong, "GLS")
 
 
 def test_blue_down_is_least_squares_given_the_parent_where_no_count_is_near_zero():
@@ -137,7 +148,7 @@ def test_blue_down_is_least_squares_given_the_parent_where_no_count_is_near_zero
         for k, n in enumerate(measured.tree.level_sizes)
     ]
     measured = replace(measured, noisy=noisy)
-    found, steps = post_process(measured, NONE, "BlueDown", PASSES, solve_step)
+    found, steps = solved(measured, NONE, "BlueDown")
     by_name = {step.name: np.asarray(step.solution.x, float) for step in steps}
     nodes = measured.tree.nodes_of
     assert np.allclose(by_name["nation all: least squares"], dense_estimate(measured)[nodes(0)], atol=1e-4)
@@ -223,14 +234,14 @@ def test_a_pass_over_sums_reaches_the_least_error_over_all_histograms(seed):
 
 def test_later_passes_keep_the_answers_of_earlier_ones():
     _, family = families(2)
-    problems = whole_histograms("A", family, PASSES.passes, (0, 1, 3))
-    _, steps = answered(problems, Step.solve)
-    assert [step.name for step in steps] == [
+    steps = Steps()
+    whole_histograms(steps, "A", family, PASSES.passes, (0, 1, 3))
+    assert [step.name for step in steps.kept] == [
         "A: least squares, pass 1",
         "A: least squares, pass 2",
         "A: rounding",
     ]
-    first, last = (np.asarray(step.solution.x) for step in steps[:2])
+    first, last = (np.asarray(step.solution.x) for step in steps.kept[:2])
     assert np.allclose(last.sum(axis=1), first[:, 0], atol=1e-5)  # rounded to multiples of 2^-20 in between
 
 
@@ -238,10 +249,11 @@ def test_later_passes_keep_the_answers_of_earlier_ones():
 def test_tight_bounds_have_an_answer(seed):
     """Many sums are forced to their bounds; all queries share one pass if two leave no room."""
     _, family = families(seed, tight=True)
-    x, steps = answered(whole_histograms("A", family, PASSES.passes, (0, 1, 3)), Step.solve)
+    steps = Steps()
+    x = whole_histograms(steps, "A", family, PASSES.passes, (0, 1, 3))
     held = family.sums.answers(x)
     assert np.all((family.lower <= held) & (held <= family.upper))
-    assert all(step.proved.proved_optimal for step in steps)
+    assert all(step.proved.proved_optimal for step in steps.kept)
 
 
 def test_implied_sums_keep_every_answer():
@@ -288,11 +300,11 @@ def test_rounded_fractions_add_up_to_the_parent_within_their_bounds():
 def test_weights_of_queries_multiply_those_of_their_variance():
     """Doubled weights of all queries change nothing; a weight of one query is as good as less variance."""
     _, measured = tables(1)
-    plain, _ = post_process(measured, NONE, "TopDown", PASSES, Step.solve)
-    double, _ = post_process(measured, NONE, "TopDown", replace(PASSES, weights=(2.0,) * 4), Step.solve)
-    heavy, _ = post_process(measured, NONE, "TopDown", replace(PASSES, weights=(1.0, 9.0, 1, 1)), Step.solve)
+    plain, _ = solved(measured, NONE, "TopDown", PASSES, Step.solve)
+    double, _ = solved(measured, NONE, "TopDown", replace(PASSES, weights=(2.0,) * 4), Step.solve)
+    heavy, _ = solved(measured, NONE, "TopDown", replace(PASSES, weights=(1.0, 9.0, 1, 1)), Step.solve)
     variance = measured.variance / [1, 9, 1, 1]
-    exact, _ = post_process(replace(measured, variance=variance), NONE, "TopDown", PASSES, Step.solve)
+    exact, _ = solved(replace(measured, variance=variance), NONE, "TopDown", PASSES, Step.solve)
     assert all(np.array_equal(a, b) for a, b in zip(plain, double, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(heavy, exact, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(plain, heavy, strict=True))
@@ -303,7 +315,7 @@ def test_the_answers_of_a_level_are_computed_once(monkeypatch):
     _, measured = tables(1)
     seen, answers = [], Workload.answers
     monkeypatch.setattr(Workload, "answers", lambda own, x: (seen.append(len(x)), answers(own, x))[1])
-    post_process(measured, NONE, "BlueDown", PASSES, lambda *problem: Step.solve(*problem))
+    solved(measured, NONE, "BlueDown", PASSES, lambda *problem: Step.solve(*problem))
     assert seen.count(7) == 3  # of the 7 counties: twice for the proof of the tree's step, once to go down
 
 
@@ -317,7 +329,7 @@ def test_families_are_made_when_their_turn_comes(monkeypatch):
         seen.append((name, len(made)))
         return Step.solve(name, *problem)
 
-    post_process(measured, NONE, "BlueDown", PASSES, solving)
+    solved(measured, NONE, "BlueDown", PASSES, solving)
     rounded = [number for name, number in seen if name.endswith("rounding")]
     assert rounded == [1, 2, 3, 4, 5]
 
@@ -326,9 +338,9 @@ def test_a_parent_without_persons_needs_no_step():
     family = Family(
         WORKLOAD, np.ones((2, 12)), np.ones(4), np.zeros(6, int), np.zeros(6, bool), None, *([0] * 2)
     )
-    x, steps = answered(whole_histograms("A", family, PASSES.passes, (0, 3)), Step.solve)
-    assert not x.any()
-    assert steps == []
+    steps = Steps()
+    assert not whole_histograms(steps, "A", family, PASSES.passes, (0, 3)).any()
+    assert steps.kept == []
 
 
 def test_queries_for_rounding_nest():
@@ -343,16 +355,33 @@ def test_contradicting_bounds_are_named():
     lower[2][1, 0] = held.upper[1][1, 0] + 1
     held.upper[2][1] = np.inf
     with pytest.raises(InputError, match=r"state 'B': sum 0 must be at least \d+ and at most \d+"):
-        post_process(measured, replace(held, lower=lower), "TopDown", PASSES, solve_step)
+        solved(measured, replace(held, lower=lower), "TopDown")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("solver", [SolverOptions(), SolverOptions("fast", 600)])
 @pytest.mark.parametrize("method", WHOLE)
-def test_other_processes_give_the_same(method):
+def test_other_processes_give_the_same(method, solver):
     true, measured = tables(0)
     held = constraints(true, 0)
-    here, steps = post_process(measured, held, method, PASSES, solve_step)
+    here, steps = solved(measured, held, method)
     with execution.using(workers=2):
-        there, others = post_process(measured, held, method, PASSES, solve_step)
+        there, others = solved(measured, held, method, solving=solving_of(solver))
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert [step.name for step in steps] == [step.name for step in others]
+
+
+@pytest.mark.slow
+def test_contradictions_that_other_processes_find_are_named():
+    true, measured = tables(1)
+    held = constraints(true, 1, sums=((0,), (1,)))
+    lower = [np.zeros(held.sums.answers(t).shape) for t in true]
+    upper = [np.full(side.shape, np.inf) for side in lower]
+    lower[2][4, 3:] = 30
+    upper[2][4, :3] = [5, 6, 7]
+    held = replace(held, zeros=np.zeros(6, bool), lower=lower, upper=upper)
+    with (
+        execution.using(workers=2),
+        pytest.raises(InputError, match=r"county in B: .*county 4: sum 0 at most"),
+    ):
+        solved(measured, held, "TopDown")

@@ -8,14 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, measurements, rho_of_each
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
+from hierdp.mechanisms.tabulation.measure import level_queries
 from hierdp.mechanisms.tabulation.plan import plan_of, shipped
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.tables import Axis, Prefixes
 from hierdp.tables.tabulated import cross_table
 
 LEVELS = ["root", "state", "county"]
+PLACES = Hierarchy.from_columns({"state": ["A", "B"], "county": ["A1", "B1"]}, LEVELS[1:])
 ATTRIBUTES = {"group": ["a", "b", "c"], "age": ["old", "young"]}
 TWO = {"two": {"attribute": "group", "categories": {"a or b": ["a", "b"], "c": ["c"]}}}
 WHOLE = {
@@ -95,15 +98,20 @@ def test_queries_zeros_and_bounds_are_sums_of_the_right_cells():
     assert not queries.refines("two*age", "group")
 
 
+def named(queries, unit):
+    """The share of each measurement, by its name."""
+    return {query.name: share.part for share, query in level_queries(queries, PLACES, unit, 1.0)}
+
+
 def test_without_shares_they_are_equal_and_what_is_public_is_not_measured():
     queries = Queries(plan_of({"attributes": ATTRIBUTES}, invariants=["state:age"]))
-    found = {one.name: one.share for one in measurements(queries, LEVELS, Unit(bounded=False))}
+    found = named(queries, Unit(bounded=False))
     third = Fraction(1, 3)
     expected = {f"{query} by {level}": third / 2 for level in LEVELS[:2] for query in ("group", "detailed")}
     expected |= {f"{query} by county": third / 4 for query in ("total", "group", "age", "detailed")}
     assert found == expected
     alone = Queries(plan_of({"attributes": ATTRIBUTES}, queries=["total"]))
-    assert [one.name for one in measurements(alone, LEVELS, ONE_PERSON)] == [
+    assert list(named(alone, ONE_PERSON)) == [
         "total by state",
         "total by county",
     ]
@@ -111,14 +119,13 @@ def test_without_shares_they_are_equal_and_what_is_public_is_not_measured():
 
 def test_shares_are_exact_and_rounded_down():
     queries = Queries(plan_of(WHOLE))
-    found = measurements(queries, LEVELS, ONE_PERSON)
-    assert [one.share for one in found] == [
+    assert [one.part for one in shares(queries, LEVELS, ONE_PERSON)] == [
         *(Fraction(1, 2) * Fraction(k, 3) for k in (1, 2)),
         *(Fraction(1, 4) * Fraction(k, 3) for k in (1, 2)),
         *(Fraction(1, 4) * Fraction(k, 7) for k in (1, 2, 4)),
     ]
     rho = 0.1
-    parts = rho_of_each(rho, found)
+    parts = [query.loss for _, query in level_queries(queries, PLACES, ONE_PERSON, rho)]
     assert sum(map(Fraction, parts)) <= Fraction(rho)
     assert sum(parts) == pytest.approx(rho, rel=1e-15)
 
@@ -133,10 +140,10 @@ def test_the_plan_of_2020_spends_exactly_its_budget():
     assert sum(plan.level_shares.values()) == 1
     for level in levels:
         assert sum(plan.query_shares[level].values()) == 1
-    found = measurements(queries, levels, ONE_PERSON)
-    assert sum(one.share for one in found) == 1
+    found = shares(queries, levels, ONE_PERSON)
+    assert sum(one.part for one in found) == 1
     assert len(found) == 6 * 11 - 1  # the nation's total is public
-    assert found[-1].share == Fraction(165, 4099) * Fraction(3945, 4097)
+    assert found[-1].part == Fraction(165, 4099) * Fraction(3945, 4097)
     assert queries.zeros.sum() == 2 * 63  # nobody under 18 in nursing facilities
     assert plan_of(plan.as_dict()).as_dict() == plan.as_dict()
 
@@ -226,7 +233,7 @@ BAD = {
 def measured(told):
     plan = plan_of(told)
     plan.check_levels(LEVELS)
-    return measurements(Queries(plan), LEVELS, ONE_PERSON)
+    return shares(Queries(plan), LEVELS, ONE_PERSON)
 
 
 @pytest.mark.parametrize("case", BAD)

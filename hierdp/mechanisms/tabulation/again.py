@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
 from hierdp.mechanisms.tabulation.mechanism import tabulate
-from hierdp.mechanisms.tabulation.replay import queries_of, unit_of
 from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import Noise

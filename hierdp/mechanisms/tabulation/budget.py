@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.queries import Queries
-from hierdp.privacy.rounding import below, root_of
 
 REPLACED = "one person is replaced by another; regions, categories and the total are public"
 JOINS = "one person joins or leaves; regions and categories are public"
@@ -66,17 +65,15 @@ ONE_PERSON = Unit()
 """A person is replaced by another."""
 
 
-class Measurement(NamedTuple):
+class Share(NamedTuple):
     """A query that is measured on a level, with its share of ρ."""
 
     level: int
     query: int
-    name: str
-    sensitivity: float
-    share: Fraction
+    part: Fraction
 
 
-def measurements(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Measurement]:
+def shares(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Share]:
     """What is measured, level by level from the root.
 
     By default, a query is not measured where invariants fix its answers; levels, and the queries of a level,
@@ -88,22 +85,17 @@ def measurements(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Me
         If a level with a share measures nothing, or nothing is measured at all.
     """
     plan = queries.plan
-    sensitivity = root_of(unit.squared_sensitivity)
     by_level = [_query_shares(queries, levels, unit.bounded, level) for level in range(len(levels))]
     found = []
-    measured = [any(shares) for shares in by_level]
-    for level, (name, shares) in enumerate(zip(levels, by_level, strict=True)):
+    measured = [any(parts) for parts in by_level]
+    for level, (name, parts) in enumerate(zip(levels, by_level, strict=True)):
         if plan.level_shares is None:
             own = Fraction(int(measured[level]), max(1, sum(measured)))
         else:
             own = plan.level_shares[name]
             if own and not measured[level]:
                 raise InputError(f"level {name!r} has a share of the budget, and none of its queries has one")
-        found += [
-            Measurement(level, at, f"{query} by {name}", sensitivity, own * share)
-            for at, (query, share) in enumerate(zip(plan.queries, shares, strict=True))
-            if own * share
-        ]
+        found += [Share(level, at, own * part) for at, part in enumerate(parts) if own * part]
     if not found:
         raise InputError("nothing is measured: invariants fix every query, or the shares are 0; add a query")
     return found
@@ -118,8 +110,3 @@ def _query_shares(queries: Queries, levels: Sequence[str], bounded: bool, level:
         return [given[query] for query in plan.queries]
     asked = [not queries.are_public(query, level, levels, bounded) for query in plan.queries]
     return [Fraction(int(one), sum(asked)) if one else Fraction(0) for one in asked]
-
-
-def rho_of_each(rho: float, measured: Sequence[Measurement]) -> list[float]:
-    """The ρ of each measurement, rounded down, so that their sum is at most `rho`."""
-    return [below(Fraction(rho) * one.share) for one in measured]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.passes import Family
-from hierdp.mechanisms.tabulation.solving import searches
-from hierdp.record.step import NotSolved, Solving
+from hierdp.record.step import NotSolved
 from models import JointTables, Program
 from models.programs.terms import INFINITY, Block, Rows
 
@@ -25,53 +25,65 @@ MOST = 8
 SECONDS = 60.0
 """How long HiGHS may search for whole tables that satisfy all constraints."""
 
-T = TypeVar("T")
+Named = tuple[Sequence[str], Sequence[str]]
+"""The names of the children or nodes, and of the sums."""
 
 
-def explained(
-    name: str,
-    given: Family | JointTables,
-    named: tuple[Sequence[str], Sequence[str]],
-    solved: Callable[[Solving], T],
-    solving: Solving,
-) -> T:
-    """What `solved` returns; if constraints contradict each other, an error that names them.
+class NoTables(NotSolved):
+    """A step has no answer, perhaps because constraints contradict each other.
 
     Parameters
     ----------
+    failure : Exception
+        What ended the step.
     name : str
         For the message.
     given : Family or JointTables
     named : pair of sequences of str
-        The names of the children or nodes, and of the sums.
-    solved : callable
-        Solves the steps with `solving`.
-    solving : callable
-        A function that looks up saved answers is not followed by a search.
+    """
+
+    def __init__(self, failure: Exception, name: str, given: Family | JointTables, named: Named) -> None:
+        super().__init__(getattr(failure, "status", "error"), str(failure))
+        self.failure, self.name, self.given, self.named = failure, name, given, named
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support pickling, because it may be raised in another process."""
+        return type(self), (self.failure, self.name, self.given, self.named)
+
+
+@contextmanager
+def about(name: str, given: Family | JointTables, named: Named) -> Iterator[None]:
+    """Say which constraints a step that has no answer is about, by `NoTables`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (NotSolved, ValueError) as failure:
+        raise NoTables(failure, name, given, named) from failure
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Search for the reason of `NoTables`.
 
     Raises
     ------
     InputError
         If constraints contradict each other; the message lists some that do, as few as possible.
-    NotSolved
+    NotSolved, ValueError
         If a step has no answer for another reason.
     """
     try:
-        return solved(solving)
-    except InputError:
-        raise
-    except (NotSolved, ValueError) as failure:
-        late = isinstance(failure, NotSolved) and failure.status == "time_limit"
-        found = [] if late or not searches(solving) else _found(given)
+        yield
+    except NoTables as none:
+        found = [] if none.status == "time_limit" else _found(none.given)
         if not found:
-            raise
-        raise _error(name, found, given, named) from failure
+            raise none.failure from None
+        raise _error(none.name, found, none.given, none.named) from none
 
 
-def refuse_contradictions(
-    name: str, given: Family | JointTables, named: tuple[Sequence[str], Sequence[str]]
-) -> None:
-    """Refuse constraints that no whole tables satisfy, before there are noisy answers; see `explained`.
+def refuse_contradictions(name: str, given: Family | JointTables, named: Named) -> None:
+    """Refuse constraints that no whole tables satisfy, before there are noisy answers; see `NoTables`.
 
     Raises
     ------
@@ -97,7 +109,7 @@ def _error(
     name: str,
     found: Sequence[Constraint],
     given: Family | JointTables,
-    named: tuple[Sequence[str], Sequence[str]],
+    named: Named,
 ) -> InputError:
     told = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
     more = [f"{len(told) - MOST} more"] if len(told) > MOST else []

@@ -21,9 +21,9 @@ from hierdp.mechanisms.expected import (
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.tabulation.budget import Measurement, Unit, measurements, rho_of_each
+from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
-from hierdp.mechanisms.tabulation.measure import variances
+from hierdp.mechanisms.tabulation.measure import Asked, level_queries, variances
 from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
@@ -95,26 +95,24 @@ def expected(
         raise InputError(f"the plan lists no categories of {given.unlisted[0]!r}: give their number")
     given.check_levels(places.levels)
     known = Queries(given)
-    asked = measurements(known, places.levels, unit)
-    settings_for(method, known, places.levels, asked, places.tree.size)
-    rho = rho_of(epsilon, delta)
-    noise = dict(zip(((one.level, one.query) for one in asked), rho_of_each(rho, asked), strict=True))
-    errors = _errors(known, places, asked, rho, bounded) if method in UNBIASED else None
+    settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
+    asked = level_queries(known, places, unit, rho_of(epsilon, delta))
+    errors = _errors(known, places, asked, bounded) if method in UNBIASED else None
+    by_level = {(one.level, one.query): query for one, query in asked}
     rows = list[dict[str, Any]]()
     for level, name in enumerate(places.levels):
         for q, query in enumerate(given.queries):
-            share = noise.get((level, q))
-            held = int(known.workload.sizes[q])
+            measured = by_level.get((level, q))
             rows.append(
                 {
                     "level": level,
                     "counts_of": name,
                     "regions": int(places.tree.level_sizes[level]),
                     "query": query,
-                    "measured": 0 if share is None else held * int(places.tree.level_sizes[level]),
+                    "measured": 0 if measured is None else measured.answers,
                     "noise_deviation": np.nan
-                    if share is None
-                    else gaussian_deviation(asked[0].sensitivity, share),
+                    if measured is None
+                    else gaussian_deviation(measured.sensitivity, measured.loss),
                     "standard_error": np.nan if errors is None else errors[level, q],
                 }
             )
@@ -122,9 +120,7 @@ def expected(
     return Expected(method, frame(rows), notes, epsilon)
 
 
-def _errors(
-    queries: Queries, places: Hierarchy, asked: Sequence[Measurement], rho: float, bounded: bool
-) -> Floats:
+def _errors(queries: Queries, places: Hierarchy, asked: Asked, bounded: bool) -> Floats:
     """The standard error of each query of the best linear unbiased estimate; shape (levels, queries)."""
     tree, workload = places.tree, queries.workload
     if tree.size * max(workload.size, workload.cells) > MOST:
@@ -135,8 +131,7 @@ def _errors(
     sizes = [int(n) for n in tree.level_sizes]
     nothing = [np.zeros((n, workload.size), np.int64) for n in sizes]
     known = constraints_of(queries, places, [np.zeros((n, workload.cells), np.int64) for n in sizes], bounded)
-    variance = variances(queries, len(sizes), asked, rho)
-    model = tree_model(Measured(places, workload, nothing, variance), known)
+    model = tree_model(Measured(places, workload, nothing, variances(queries, places, asked)), known)
     found = np.zeros((len(sizes), len(workload.queries)))
     matrix = workload.matrix
     for q in range(len(workload.queries)):

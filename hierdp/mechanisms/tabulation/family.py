@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from hierdp.mechanisms.tabulation.contradiction import about
 from hierdp.mechanisms.tabulation.passes import Family, snapped
 from hierdp.record.replay import NotKept
-from hierdp.record.step import NotProved, NotSolved, Problem, Solving, Step
+from hierdp.record.step import NotProved, NotSolved, Solving
 from models import Workload, WorkloadRounding
 from models.arithmetic.arrays import Floats, Ints
-
-Solved = Generator[Problem, Step, Ints]
-"""A chain of problems, each made from the answers to those before; ends with the whole histograms."""
-
 
 Unanswered = (NotProved, NotSolved, NotKept)
 """No answer: of the fast path, of a solver, or in a release."""
 
 
 def whole_histograms(
-    name: str, family: Family, passes: Sequence[tuple[int, ...]], rounding: Sequence[int]
-) -> Solved:
+    solve: Solving, name: str, family: Family, passes: Sequence[tuple[int, ...]], rounding: Sequence[int]
+) -> Ints:
     """The children's histograms: non-negative least squares in passes, then rounding.
 
     Parameters
     ----------
+    solve : callable
     name : str
         The parent's name, with its level.
     family : Family
@@ -37,35 +34,33 @@ def whole_histograms(
     rounding : sequence of int
         The positions of the queries whose change by rounding is least.
 
-    Yields
-    ------
-    Problem
-        Receives the solved step.
-
     Returns
     -------
     int64 array, shape (children, cells)
+
+    Raises
+    ------
+    NoTables
+        If a step has no answer.
     """
     if family.parent is not None and not family.parent.any():
         return np.zeros((len(family.noisy), family.workload.cells), np.int64)
-    family = family.implied()
-    x = yield from _fractional(name, family, passes)
-    queries = [family.workload.queries[q] for q in rounding]
-    model = WorkloadRounding(
-        Workload(family.workload.shape, queries),
-        x,
-        parent=family.parent,
-        rules=family.sums,
-        lower=None if family.sums is None else family.lower,
-        upper=None if family.sums is None else family.upper,
-    )
-    step = yield f"{name}: rounding", model, ()
-    return np.asarray(step.solution.x).astype(np.int64)
+    with about(name, family, (family.regions, family.names)):
+        family = family.implied()
+        x = _fractional(solve, name, family, passes)
+        queries = [family.workload.queries[q] for q in rounding]
+        model = WorkloadRounding(
+            Workload(family.workload.shape, queries),
+            x,
+            parent=family.parent,
+            rules=family.sums,
+            lower=None if family.sums is None else family.lower,
+            upper=None if family.sums is None else family.upper,
+        )
+        return np.asarray(solve(f"{name}: rounding", model).solution.x).astype(np.int64)
 
 
-def _fractional(
-    name: str, family: Family, passes: Sequence[tuple[int, ...]]
-) -> Generator[Problem, Step, Floats]:
+def _fractional(solve: Solving, name: str, family: Family, passes: Sequence[tuple[int, ...]]) -> Floats:
     """The nearest non-negative histograms, rounded to `UNIT`; shape (children, cells).
 
     What an earlier pass fixed may leave no answer that keeps all constraints, or too little room for a
@@ -81,32 +76,15 @@ def _fractional(
         part = family.over(waiting, fixed)
         which = f", pass {number}" if fixed or not last else ""
         try:
-            step = yield f"{name}: least squares{which}", part.model, ()
+            step = solve(f"{name}: least squares{which}", part.model)
         except (*Unanswered, ValueError):
             if not fixed:
                 raise
-            return (yield from _fractional(name, family, [sum(passes, ())]))
+            return _fractional(solve, name, family, [sum(passes, ())])
         x = snapped(np.asarray(step.solution.x), part)
         fixed.append((family.single(waiting), x))
         waiting = ()
     return x
-
-
-def answered(problems: Generator[Problem, Step, Any], solving: Solving) -> tuple[Any, list[Step]]:
-    """Solve a chain of problems, one after the other; return what it ends with, and the steps."""
-    steps: list[Step] = []
-    try:
-        problem = next(problems)
-        while True:
-            try:
-                step = solving(*problem)
-            except Unanswered as failure:
-                problem = problems.throw(failure)
-            else:
-                steps.append(step)
-                problem = problems.send(step)
-    except StopIteration as end:
-        return end.value, steps
 
 
 def nested(workload: Workload, sums: Workload | None) -> list[int]:

@@ -1,60 +1,92 @@
-"""The one place where noise meets the true histograms of a tabulation."""
+"""What is asked of the true histograms of a tabulation, and the noisy answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.tabulation.budget import Measurement, rho_of_each
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
+from hierdp.mechanisms.tabulation.budget import Share, Unit, shares
 from hierdp.mechanisms.tabulation.problem import Measured
 from hierdp.mechanisms.tabulation.queries import Queries
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Noise
+from hierdp.privacy.expected import GAUSSIAN
+from hierdp.privacy.rounding import below, root_of
+from models import Workload
 from models.arithmetic.arrays import Floats, Ints
 
+Asked = list[tuple[Share, Query]]
+"""Each share of the budget with its query."""
 
-def measure(
-    queries: Queries,
-    regions: Hierarchy,
-    counts: Sequence[Ints],
-    measured: Sequence[Measurement],
-    rho: float,
-    noise: Noise,
-) -> tuple[Measured, tuple[Spend, ...]]:
-    """Noisy answers of every region to the plan's queries: discrete Gaussian noise, one draw an answer.
+
+def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -> Asked:
+    """The queries of every level from the root, in the order in which they are measured.
 
     Parameters
     ----------
     queries : Queries
-    regions : Hierarchy
-    counts : sequence of int64 arrays
-        The true histograms of each level from the root, shape (regions of the level, cells).
-    measured : sequence of Measurement
-        What is measured; see `hierdp.mechanisms.tabulation.budget.measurements`.
+    places : Hierarchy
+    unit : Unit
+        Whom the guarantee protects; see `hierdp.mechanisms.tabulation.budget`.
     rho : float
-        The zCDP budget of all measurements.
-    noise : Noise
+        The zCDP budget of all queries. Each share of it is rounded down.
     """
-    workload = queries.workload
-    noisy = [np.zeros((len(level), workload.size), np.int64) for level in counts]
-    spends = []
-    for one, share in zip(measured, rho_of_each(rho, measured), strict=True):
-        true = queries.workload_of([queries.plan.queries[one.query]]).answers(counts[one.level])
-        answers = noise.gaussian(true, one.name, one.sensitivity, share)
-        noisy[one.level][:, workload.start[one.query] : workload.start[one.query + 1]] = answers.counts
-        spends.append(answers.spend)
-    return Measured(regions, workload, noisy, variances(queries, len(counts), measured, rho)), tuple(spends)
+    sensitivity = root_of(unit.squared_sensitivity)
+    found = []
+    for one in shares(queries, places.levels, unit):
+        name, loss = queries.plan.queries[one.query], below(Fraction(rho) * one.part)
+        alone = queries.workload_of([name])
+
+        def of(true: list[Ints], level: int = one.level, alone: Workload = alone) -> Ints:
+            return alone.answers(true[level]).ravel()
+
+        found.append(
+            (
+                one,
+                Query(
+                    f"{name} by {places.levels[one.level]}",
+                    sensitivity,
+                    loss,
+                    alone.size * int(places.tree.level_sizes[one.level]),
+                    of,
+                    GAUSSIAN,
+                    level=(places.tree, one.level),
+                    cells=alone.row[0],
+                ),
+            )
+        )
+    return found
 
 
-def variances(queries: Queries, levels: int, measured: Sequence[Measurement], rho: float) -> Floats:
+def noisy_answers(queries: Queries, places: Hierarchy, unit: Unit, rho: float, measure: Measure) -> Measured:
+    """Measure every query of every level: discrete Gaussian noise, one draw an answer.
+
+    Parameters
+    ----------
+    queries, places, unit, rho
+        As in `level_queries`.
+    measure : callable
+        Answers queries about the true histograms of each level, shape (regions of the level, cells).
+    """
+    workload, sizes = queries.workload, places.tree.level_sizes
+    noisy = [np.zeros((int(size), workload.size), np.int64) for size in sizes]
+    asked = level_queries(queries, places, unit, rho)
+    for one, query in asked:
+        answers = measure(query).answers.reshape(int(sizes[one.level]), -1)
+        noisy[one.level][:, workload.start[one.query] : workload.start[one.query + 1]] = answers
+    measure.end()
+    return Measured(places, workload, noisy, variances(queries, places, asked))
+
+
+def variances(queries: Queries, places: Hierarchy, asked: Asked) -> Floats:
     """σ² = Δ₂²/2ρ of each query's noise on each level, infinite if not measured; shape (levels, queries).
 
     The variance of a discrete Gaussian is at most σ², and nearly that if σ is above 1 (Canonne, Kamath &
     Steinke 2020).
     """
-    found = np.full((levels, len(queries.plan.queries)), np.inf)
-    for one, share in zip(measured, rho_of_each(rho, measured), strict=True):
-        found[one.level, one.query] = one.sensitivity**2 / (2 * share)
+    found = np.full((len(places.levels), len(queries.plan.queries)), np.inf)
+    for one, query in asked:
+        found[one.level, one.query] = query.sensitivity**2 / (2 * query.loss)
     return found

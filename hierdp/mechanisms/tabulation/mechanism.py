@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
 from hierdp.mechanisms.public import public_tables
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Measurement, Unit, measurements
+from hierdp.mechanisms.tabulation import methods
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.contradiction import explaining
 from hierdp.mechanisms.tabulation.lookahead import refuse_dead_ends
-from hierdp.mechanisms.tabulation.measure import measure
-from hierdp.mechanisms.tabulation.methods import Settings, post_process
-from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, refuse_unused, settings_for
+from hierdp.mechanisms.tabulation.measure import noisy_answers
+from hierdp.mechanisms.tabulation.options import METHODS, refuse_unused, settings_for
 from hierdp.mechanisms.tabulation.plan import Plan, plan_of
+from hierdp.mechanisms.tabulation.problem import Constraints
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import table_of
@@ -32,15 +35,17 @@ from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.privacy.whom import whom_of
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import Spool
+from hierdp.record.spool import ALL, Steps
+from hierdp.record.step import Solving
 from hierdp.tables.axes import Axis
 from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
-from models import BlockInference, Model
-from models.arithmetic.arrays import Floats
 
-LARGE = 200_000
-"""With more cells in all regions together, solved steps are saved at once, not kept in memory."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST = 400_000
+"""Solved steps with more variables in all are saved at once, not kept in memory."""
 
 
 @documented
@@ -205,7 +210,7 @@ def from_table(
     public = public_tables(regions, regions_from_data, given.unlisted, attributes_from_data)
     if not given.unlisted:
         known = Queries(given)
-        _settings(method, known, names, unit, None if regions is None else regions.tree.size)
+        _refuse_unfit(method, known, names, unit, None if regions is None else regions.tree.size)
     data = cross_table(
         source,
         axis=axis,
@@ -305,40 +310,77 @@ def tabulate(
     plan.check_levels(places.levels)
     queries, tree = Queries(plan), places.tree
     _refuse_zeros(queries, data)
-    asked, how = _settings(method, queries, places.levels, unit, tree.size)
+    _refuse_unfit(method, queries, places.levels, unit, tree.size)
     everywhere = np.asarray(tree.sum_up(data.counts), np.int64)
     true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
     constraints = constraints_of(queries, places, true, unit.bounded)
     refuse_dead_ends(method, queries.workload, constraints, places)
-    total = int(true[0].sum())
-    measured, spends = measure(queries, places, true, asked, rho_of(epsilon, delta), noise or ExactNoise())
-    del everywhere, true  # as large as the noisy answers
-    large = method not in UNBIASED and places.size * queries.workload.cells > LARGE
-    counts, steps = post_process(
-        measured, constraints, method, how, solving_of(solver), Spool() if large else None
-    )
-    del measured
-    if isinstance(steps, Spool):
-        steps.close()
-    errors = standard_errors(steps[0].model, places) if method in UNBIASED else None
-    ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), spends)
-    settings = settings_of(places, plan, unit, total, solver.backend)
-    table, regions = table_of(queries, places, counts, errors), {ALONE: places}
-    solved = steps if isinstance(steps, Spool) else tuple(steps)
-    made = Release(method, table, ledger, solved, settings, regions=regions)
+    measure, steps = Measuring(true, noise or ExactNoise()), Steps(solving_of(solver), ALL, MOST)
+    del everywhere, true  # `measure` forgets the true counts as soon as all is measured
+    rho = rho_of(epsilon, delta)
+    with explaining():
+        table, settings = released_tables(
+            queries, places, unit, rho, constraints, measure, steps, method, solver.backend
+        )
+    found = measure.measurements
+    ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), found.spends)
+    made = Release(method, table, ledger, steps.kept, settings, regions={ALONE: places}, measurements=found)
     if plan.invariants:
         made = made.taking_as_public(invariants=", ".join(":".join(one) for one in plan.invariants))
     return made
 
 
-def _settings(
+def released_tables(
+    queries: Queries,
+    places: Hierarchy,
+    unit: Unit,
+    rho: float,
+    constraints: Constraints,
+    measure: Measure,
+    solve: Solving,
+    method: str,
+    backend: str | None = None,
+) -> tuple[DataFrame, dict[str, Any]]:
+    """Measure every level, then make the noisy answers into tables: a release, without its record.
+
+    Parameters
+    ----------
+    queries : Queries
+    places : Hierarchy
+    unit : Unit
+    rho : float
+        The zCDP budget.
+    constraints : Constraints
+        Public facts: invariants, bounds and structural zeros; of tables with a public total, that total, too.
+    measure : callable
+        Answers queries about the true histograms of each level, shape (regions of the level, cells).
+    solve : callable
+        Solves models.
+    method : str
+        One of `METHODS`.
+    backend : str, optional
+        The solver, for the settings.
+
+    Returns
+    -------
+    table : DataFrame
+    settings : dict
+        The settings for the manifest.
+    """
+    how = settings_for(method, queries, places.levels, shares(queries, places.levels, unit))
+    run = methods.METHODS[method]
+    counts, errors = run(noisy_answers(queries, places, unit, rho, measure), constraints, how, solve)
+    settings = settings_of(places, queries.plan, unit, int(np.rint(counts[0].sum())), backend)
+    return table_of(queries, places, counts, errors), settings
+
+
+def _refuse_unfit(
     method: str, queries: Queries, levels: Sequence[str], unit: Unit, regions: int | None
-) -> tuple[list[Measurement], Settings]:
-    """What is measured, and the method's options; refuses what the method does not take."""
-    measured = measurements(queries, levels, unit)
-    settings = settings_for(method, queries, levels, measured, regions)
+) -> None:
+    """Refuse a plan that the method does not take, or does not use."""
+    measured = shares(queries, levels, unit)
+    settings_for(method, queries, levels, measured, regions)
     refuse_unused(method, queries, measured)
-    return measured, settings
 
 
 def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
@@ -351,21 +393,7 @@ def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
             )
 
 
-def standard_errors(model: Model, places: Hierarchy) -> list[Floats]:
-    """The standard error of the estimate of any cell of each region, by level; shape (regions of the level,).
-
-    The measurements of a region and the invariants are marginals, which treat all cells alike.
-    """
-    assert isinstance(model, BlockInference)
-    one = np.zeros(model.workload.cells)
-    one[0] = 1
-    found = np.sqrt(model.variance(one))
-    return [found[places.tree.nodes_of(level)] for level in range(places.tree.depth + 1)]
-
-
-def settings_of(
-    places: Hierarchy, plan: Plan, unit: Unit, total: int | None, backend: str | None
-) -> dict[str, Any]:
+def settings_of(places: Hierarchy, plan: Plan, unit: Unit, total: int, backend: str | None) -> dict[str, Any]:
     """The settings for the manifest."""
     return {
         "levels": list(places.levels),

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, overload
 
 import numpy as np
 
-from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.tabulation.contradiction import explained
-from hierdp.mechanisms.tabulation.family import answered, nested, whole_histograms
+from hierdp.mechanisms.tabulation.contradiction import about
+from hierdp.mechanisms.tabulation.family import nested, whole_histograms
 from hierdp.mechanisms.tabulation.joint import joint_model
 from hierdp.mechanisms.tabulation.passes import UNIT, Family
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
-from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
-from hierdp.record.spool import Spool
-from hierdp.record.step import Solving, Step
+from hierdp.record.step import Solving, run_each
 from models.arithmetic.arrays import Array, Floats, Ints
 
 TREE = "least squares over all regions"
@@ -30,11 +26,11 @@ TREE = "least squares over all regions"
 JOINT = "tables of all regions"
 """The name of Joint's step."""
 
-Kept = list[Step] | deque[Step] | Spool
-"""Where solved steps are kept."""
-
 Tables = list[Array]
 """For each level, the histograms of its regions; shape (regions, cells)."""
+
+Made = tuple[Tables, list[Floats] | None]
+"""The tables; with standard errors of all cells of a region, for each level, where these are known."""
 
 
 @dataclass(frozen=True)
@@ -57,28 +53,25 @@ class Settings:
     weights: tuple[float, ...] | None = None
 
 
-def top_down(
-    measured: Measured, constraints: Constraints, settings: Settings, solving: Solving, steps: Kept
-) -> Tables:
+def top_down(measured: Measured, constraints: Constraints, settings: Settings, solve: Solving) -> Made:
     """Level by level from the root: least squares in passes, then rounding (Abowd et al. 2022, §5)."""
     weights = measured.weights * (1.0 if settings.weights is None else np.array(settings.weights))
 
     def of_level(level: int) -> tuple[Array, Floats]:
         return measured.noisy[level], weights[level]
 
-    return _down(measured, constraints, settings, solving, steps, of_level)
+    return _down(measured, constraints, settings, solve, of_level), None
 
 
-def blue_down(
-    measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept
-) -> Tables:
+def blue_down(measured: Measured, constraints: Constraints, _: Settings, solve: Solving) -> Made:
     """Least squares over the tree first, then constraints level by level (Ghazi et al. 2026).
 
     Given the parent's table, what is known about the children are the measurements in their subtrees. The
     distance to the estimates in the metric of this information (the inverse of their covariance) is a
     weighted sum of squares of all marginals; see `tree_estimate`.
     """
-    estimate = _of_tree(measured, constraints, solving, steps)
+    step = solve(TREE, tree_model(measured, constraints))
+    estimate = np.array(step.solution.x, float)
     np.round(estimate / UNIT, out=estimate)
     estimate *= UNIT
     whole = every_marginal(measured)
@@ -91,12 +84,10 @@ def blue_down(
 
     every = Settings((tuple(range(len(whole.queries))),), tuple(nested(whole, constraints.sums)))
     marginals = Measured(measured.regions, whole, (), measured.variance)
-    return _down(marginals, constraints, every, solving, steps, of_level)
+    return _down(marginals, constraints, every, solve, of_level), None
 
 
-def least_squares(
-    measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept
-) -> Tables:
+def least_squares(measured: Measured, constraints: Constraints, _: Settings, solve: Solving) -> Made:
     """The best linear unbiased estimate: fractional and signed; fixed sums hold up to rounding.
 
     Raises
@@ -111,24 +102,22 @@ def least_squares(
         raise InputError(
             "GLS takes no bounds and no structural zeros, which no unbiased estimate keeps; choose BlueDown"
         )
-    x = _of_tree(measured, constraints, solving, steps)
-    return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)]
+    model = tree_model(measured, constraints)
+    x = np.asarray(solve(TREE, model).solution.x, float)
+    one = np.zeros(measured.workload.cells)  # measurements and invariants are marginals: all cells are alike
+    one[0] = 1
+    return _by_level(measured, x), _by_level(measured, np.sqrt(model.variance(one)))
 
 
-def _of_tree(measured: Measured, constraints: Constraints, solving: Solving, steps: Kept) -> Floats:
-    """Least squares over all regions; shape (nodes, cells)."""
-    step = solving(TREE, tree_model(measured, constraints), ())
-    steps.append(step)
-    return np.array(step.solution.x, float)
-
-
-def joint(measured: Measured, constraints: Constraints, _: Settings, solving: Solving, steps: Kept) -> Tables:
+def joint(measured: Measured, constraints: Constraints, _: Settings, solve: Solving) -> Made:
     """All levels and constraints as one integer program, by an exact backend where it is small."""
     model = joint_model(measured, constraints)
-    named = named_nodes(measured.regions), constraints.names
-    step = explained(JOINT, model, named, lambda solving: solving(JOINT, model, ()), solving)
-    steps.append(step)
-    x = np.asarray(step.solution.x).astype(np.int64)
+    with about(JOINT, model, (named_nodes(measured.regions), constraints.names)):
+        step = solve(JOINT, model)
+    return _by_level(measured, np.asarray(step.solution.x).astype(np.int64)), None
+
+
+def _by_level(measured: Measured, x: Array) -> list[Array]:
     return [x[measured.tree.nodes_of(level)] for level in range(measured.tree.depth + 1)]
 
 
@@ -142,8 +131,7 @@ def _down(
     measured: Measured,
     constraints: Constraints,
     settings: Settings,
-    solving: Solving,
-    steps: Kept,
+    solve: Solving,
     of_level: Callable[[int], tuple[Array, Floats]],
 ) -> Tables:
     """Level by level: the root's table alone, then each parent's children.
@@ -174,27 +162,21 @@ def _down(
         return name, found, settings.passes, rounding
 
     name = f"{regions.levels[0]} {regions.names[0][0]}"
-
-    def solved(found: tuple[Ints, list[Step]]) -> Ints:
-        for step in found[1]:
-            steps.append(step)
-        return found[0]
-
-    root = _solved(solving, name, family(0, np.arange(1), None), settings.passes, rounding)
-    tables: Tables = [solved(root)]
+    root = whole_histograms(solve, name, family(0, np.arange(1), None), settings.passes, rounding)
+    tables: Tables = [root]
     for level in range(measured.tree.depth):
         children = measured.children(level)
-        below = regions.levels[level + 1]
-        tasks = _Made(len(children), partial(task, level, children))
+        tasks = _Tasks(len(children), partial(task, level, children))
         held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
-        for these, found in zip(children, _each(tasks, solving, f"tables by {below}"), strict=True):
-            held[these] = solved(found)
+        each = run_each(whole_histograms, tasks, solve, f"tables by {regions.levels[level + 1]}")
+        for these, found in zip(children, each, strict=True):
+            held[these] = found
         tables.append(held)
     return tables
 
 
 @dataclass(frozen=True)
-class _Made(Sequence[tuple[Any, ...]]):
+class _Tasks(Sequence[tuple[Any, ...]]):
     """Tasks that are made when they are needed: all families together are as large as all noisy answers."""
 
     number: int
@@ -215,61 +197,21 @@ class _Made(Sequence[tuple[Any, ...]]):
         return self.make(range(self.number)[at])
 
 
-def _each(tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str) -> Iterator[tuple[Ints, list[Step]]]:
-    """Solve the families of a level, which do not depend on each other, in their order."""
-    if solving == solve_step:
-        yield from execution.each(_solved, tasks, what, (solve_step,))
-    else:
-        yield from (_solved(solving, *task) for task in tasks)
-
-
-def _solved(
-    solving: Solving,
-    name: str,
-    family: Family,
-    passes: Sequence[tuple[int, ...]],
-    rounding: Sequence[int],
-) -> tuple[Ints, list[Step]]:
-    problems = whole_histograms(name, family, passes, rounding)
-    named = family.regions, family.names
-    return explained(name, family, named, lambda solving: answered(problems, solving), solving)
-
-
 METHODS = {"TopDown": top_down, "BlueDown": blue_down, "GLS": least_squares, "Joint": joint}
+"""The post-processing of each method, from the noisy answers.
 
+Parameters
+----------
+measured : Measured
+constraints : Constraints
+settings : Settings
+solve : callable
+    Solves models.
 
-def post_process(
-    measured: Measured,
-    constraints: Constraints,
-    method: str,
-    settings: Settings,
-    solving: Solving = solve_step,
-    steps: Kept | None = None,
-) -> tuple[Tables, Kept]:
-    """Make noisy tables consistent, by one of `METHODS`.
-
-    Parameters
-    ----------
-    measured : Measured
-    constraints : Constraints
-    method : str
-    settings : Settings
-    solving : callable
-        Solves the problems, or looks up saved answers. Only `solve_step` uses other processes.
-    steps : list, deque or Spool, optional
-        Where the solved steps are appended, in their order. Default: a new list.
-
-    Returns
-    -------
-    list of arrays
-        For each level, shape (regions, cells); int64, or floats for GLS.
-    list, deque or Spool
-        `steps`.
-
-    Raises
-    ------
-    InputError
-        If constraints contradict each other, or the method does not take them; the message names the region.
-    """
-    steps = [] if steps is None else steps
-    return METHODS[method](measured, constraints, settings, solving, steps), steps
+Raises
+------
+InputError
+    If the method does not take the constraints, or those of some sums contradict each other.
+NoTables
+    If a step has no answer; see `hierdp.mechanisms.tabulation.contradiction.explaining`.
+"""

@@ -9,7 +9,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import methods
-from hierdp.mechanisms.tabulation.budget import Measurement
+from hierdp.mechanisms.tabulation.budget import Share
 from hierdp.mechanisms.tabulation.joint import refuse_large
 from hierdp.mechanisms.tabulation.methods import Settings
 from hierdp.mechanisms.tabulation.plan import TOTAL
@@ -41,7 +41,7 @@ def settings_for(
     method: str,
     queries: Queries,
     levels: Sequence[str],
-    measured: Sequence[Measurement],
+    measured: Sequence[Share],
     regions: int | None = None,
 ) -> Settings:
     """The options of a method; by default, the total has a first pass of its own, as in the 2020 Census.
@@ -89,7 +89,7 @@ def settings_for(
     return Settings(passes, rounding, weights if plan.weights else None)
 
 
-def refuse_unused(method: str, queries: Queries, measured: Sequence[Measurement]) -> None:
+def refuse_unused(method: str, queries: Queries, measured: Sequence[Share]) -> None:
     """Refuse queries that are measured and that the method does not use.
 
     Least squares over all regions takes marginals, which are diagonal in one basis. A recode is not: its

@@ -24,11 +24,6 @@ def solving_of(solver: SolverOptions) -> Solving:
     return solve_step if solver == SolverOptions() else partial(_solve, solver)
 
 
-def searches(solving: Solving) -> bool:
-    """Whether a function is one of these, rather than one that looks up saved answers."""
-    return solving == solve_step or isinstance(solving, partial)
-
-
 def solve_step(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
     """Solve by the fast path; by one of `BACKENDS` if that does not take the model.
 

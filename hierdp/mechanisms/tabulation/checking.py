@@ -1,0 +1,97 @@
+"""Checks of releases of tables of several attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hierdp.errors import InputError
+from hierdp.measurements.measuring import Measure
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.tabulation.budget import Unit
+from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
+from hierdp.mechanisms.tabulation.mechanism import released_tables
+from hierdp.mechanisms.tabulation.options import UNBIASED
+from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.table import REGION, counts_in
+from hierdp.privacy.budget import Ledger
+from hierdp.record.files import REGIONS
+from hierdp.record.properties import Regions
+from hierdp.record.step import Solving
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Manifest = Mapping[str, Any]
+
+
+def shape(table: DataFrame, manifest: Manifest, regions: Regions) -> str:
+    """What is wrong with the table, in words: its columns and regions, and the plan's public constraints."""
+    settings, unbiased = manifest["settings"], manifest["mechanism"] in UNBIASED
+    if len(regions) != 1:
+        return f"{REGIONS} lists {len(regions)} hierarchies, not one"
+    (places,) = regions.values()
+    if list(settings["levels"]) != list(places.levels):
+        return f"{REGIONS} has other levels than the manifest"
+    queries = queries_of(settings)
+    columns = [*REGION, *queries.plan.attributes, "count", *(["standard_error"] if unbiased else [])]
+    if list(table.columns) != columns:
+        return f"its columns are {list(table.columns)}, not {columns}"
+    if unbiased:
+        return ""
+    try:
+        counts = counts_in(table, queries, places)
+        if any(held[:, queries.zeros].any() for held in counts):
+            return "a cell is positive that is a structural zero of the plan"
+        return broken_bounds(queries, places, counts, "total" in settings)
+    except InputError as why:
+        return str(why)
+
+
+def again(
+    measure: Measure, solve: Solving, table: DataFrame, manifest: Manifest, regions: Regions
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings, from the measurements, the steps, and the public plan and regions.
+
+    The invariants are those of the table, which publishes them.
+    """
+    settings = manifest["settings"]
+    rho = Ledger.from_dict({**manifest["budget"], "spends": []}).rho  # another check adds up the spends
+    (places,) = regions.values()
+    queries, unit = queries_of(settings), unit_of(settings)
+    constraints = constraints_of(queries, places, counts_in(table, queries, places), unit.bounded)
+    return released_tables(
+        *(queries, places, unit, rho, constraints, measure, solve, manifest["mechanism"]),
+        settings.get("backend"),
+    )
+
+
+def queries_of(settings: Mapping[str, Any]) -> Queries:
+    """The queries of the plan in a manifest."""
+    return Queries(plan_of(settings["plan"]))
+
+
+def unit_of(settings: Mapping[str, Any]) -> Unit:
+    """Whom the guarantee protects, according to the settings."""
+    return Unit("total" in settings, settings.get("rows_a_person", 1))
+
+
+def neighbours(settings: Mapping[str, Any]) -> str:
+    """The neighbouring relation, in words."""
+    return unit_of(settings).neighbours(plan_of(settings["plan"]).invariants)
+
+
+def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
+    """The number of rows of a person, if persons join or leave; None if one is replaced."""
+    unit = unit_of(settings)
+    return None if unit.bounded else unit.rows
+
+
+CHECKING = Checking(
+    shape,
+    again=again,
+    neighbours=neighbours,
+    one_by_one=lambda *_: True,
+    rows_of_a_person=rows_of_a_person,
+)
