@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from hierdp.check.before import upgraded
@@ -10,7 +11,7 @@ from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.measuring import OtherQuery, Recorded
-from hierdp.measurements.rows import Measurement, Piece
+from hierdp.measurements.rows import Piece
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
@@ -102,7 +103,7 @@ class Claimed:
         try:
             for number, found, position in self._found.pieces():
                 if number < len(self.spends):
-                    yield number, Measurement(self.spends[number], found.answers), position
+                    yield number, replace(found, spend=self.spends[number]), position
             if self._found.spends != self.spends:
                 raise ValueError("its metadata do not have the spends of the budget")
         except ValueError as wrong:

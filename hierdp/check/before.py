@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import cells_at
 from hierdp.counts.size_table import fits, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
@@ -58,7 +59,7 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     manifest = release.manifest
     if release.measurements is not None or "measurements" in manifest:
         return release
-    table, untested = release.table, frozenset[str]()
+    table, positions, untested = release.table, None, frozenset[str]()
     if manifest["mechanism"] in CLUSTERINGS:
         settings, answers = _clustering(table, manifest)
     elif manifest["mechanism"] in RANGES:
@@ -71,10 +72,14 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     elif manifest["mechanism"] in TABULATIONS:
         settings = manifest["settings"]
         answers, untested = _tables(release, proofs, limit)
+    elif manifest["mechanism"] in FINEST:
+        settings, (answers, positions) = manifest["settings"], _finest(release)
+    elif manifest["mechanism"] in LEVELS:
+        settings, answers = manifest["settings"], _levels(release, proofs, limit)
     else:
         return release
     parts = zip(spends_of(manifest["budget"]), answers, strict=True)
-    found = Measurements(tuple(Measurement(spend, each) for spend, each in parts))
+    found = Measurements(tuple(Measurement(spend, each, positions) for spend, each in parts))
     newer = {**manifest, "settings": settings, "measurements": FORMAT}
     return replace(release, manifest=newer, table=table, measurements=found, untested=untested)
 
@@ -327,6 +332,55 @@ def _families(places: Hierarchy) -> Iterator[tuple[str, Ints]]:
 
 
 TABULATIONS: frozenset[str] = frozenset(("TopDown", "BlueDown", "GLS", "Joint"))
+
+
+def _levels(release: Written, proofs: Path, limit: int) -> list[Ints]:
+    """The answers for the total, if it is not public, and each level: the noisy counts of the saved steps.
+
+    A noisy total below 0 was released as 0. Without steps nothing follows from the answers, so zeros stand
+    for those of the first level, and the others are not asked for.
+    """
+    settings, table = release.manifest["settings"], release.table
+    answers = [] if "total" in settings else [table["count"].to_numpy(np.int64)[:1]]
+    if proofs.is_file():
+        steps = read(proofs, release.manifest["solved"], limit)
+        answers += [np.asarray(getattr(step.model, "noisy", ()), dtype=np.int64) for step in steps]
+    else:
+        from hierdp.mechanisms.top_down.checking import no_flows
+        from hierdp.mechanisms.top_down.levels import Children, root
+        from hierdp.mechanisms.top_down.zeros import zeros_of
+
+        data = no_flows(settings, release.regions)
+        axis = data.axis_names.index(settings["order"][0])
+        zeros = zeros_of(settings.get("zeros"), data)
+        first = Children(data.axes[axis].tree, root(data.axes, 0), axis, zeros)
+        answers.append(np.zeros(first.size, dtype=np.int64))
+    missing = len(release.manifest["budget"]["spends"]) - len(answers)
+    return answers + [np.empty(0, dtype=np.int64)] * missing
+
+
+def _finest(release: Written) -> tuple[list[Ints], Ints | None]:
+    """The answers for the finest cells, of which the table has those that are not 0; and, of SH, which."""
+    settings = release.manifest["settings"]
+    places, counts = cells_at(release.table, settings, release.regions, len(settings["order"]))
+    shape = [release.regions[name].names[-1].size for name in settings["axes"]]
+    at = np.ravel_multi_index(tuple(places), shape)
+    along = np.argsort(at)
+    if release.manifest["mechanism"] == "SH":
+        return [counts[along].astype(np.int64)], at[along]
+    if math.prod(shape) > MOST_CELLS:
+        raise Differs(f"no release has noisy counts of {' × '.join(map(str, shape))} cells")
+    answers = np.zeros(math.prod(shape), dtype=np.int64)
+    answers[at] = counts
+    return [answers], None
+
+
+MOST_CELLS = 20_000_000
+"""The most cells of VanillaGauss."""
+
+FINEST = frozenset(("VanillaGauss", "SH"))
+
+LEVELS: frozenset[str] = frozenset(("InfTDA", "InfTDA_large", "TDA_inf", "TDA_L2", "TDA"))
 
 CLUSTERINGS: frozenset[str] = frozenset(
     ("AHP", "AHP-greedy", "AHP-empirical", "AHP-by-place", "NF", "SF", "PHP", "GS", "Laplace")

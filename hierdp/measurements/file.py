@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,13 +31,16 @@ METADATA = b"hierdp"
 FORMAT = 1
 
 ROWS = 1_000_000
-"""Rows that are written or read at once: a row group."""
+"""Rows that are written at once: a row group."""
+
+AT_ONCE = 1 << 17
+"""Rows that are read at once."""
 
 NARROW: type[np.signedinteger[Any]] = np.int32
 """The type of many answers, where it suffices."""
 
-DELTAS = ["measurement", "position"]
-"""Columns that are saved by their differences, which takes next to no space."""
+DELTAS = ["measurement", "position", "answer"]
+"""Columns that are saved by their differences: the first two take next to no space, and answers less."""
 
 
 class Writer:
@@ -49,7 +52,9 @@ class Writer:
         others = [name for name in COLUMNS if name not in DELTAS]
         encoding = dict.fromkeys(DELTAS, "DELTA_BINARY_PACKED")
         self.path = path
-        self._file = pq.ParquetWriter(path, schema(), use_dictionary=others, column_encoding=encoding)
+        self._file = pq.ParquetWriter(
+            path, schema(), use_dictionary=others, column_encoding=encoding, write_statistics=DELTAS[:1]
+        )
         self._waiting: list[Piece] = []
         self._rows = 0
         self._spends: list[Spend] = []
@@ -62,15 +67,15 @@ class Writer:
             self._spends.append(measurement.spend)
         number, at = len(self._spends) - 1, 0
         while at < answers.size:
-            part = answers[at : at + ROWS - self._rows]
-            self._waiting.append((number, Measurement(measurement.spend, part), position + at))
-            at += part.size
-            self._rows += part.size
+            part = measurement.part(at, at + ROWS - self._rows)
+            self._waiting.append((number, part, position + at))
+            at += part.answers.size
+            self._rows += part.answers.size
             if self._rows == ROWS:
                 self._write()
         if self._waiting:  # the caller may change its array
             number, last, at = self._waiting[-1]
-            self._waiting[-1] = number, Measurement(last.spend, last.answers.copy()), at
+            self._waiting[-1] = number, replace(last, answers=last.answers.copy()), at
 
     def close(self) -> None:
         """Complete the file: nothing can be added."""
@@ -150,9 +155,10 @@ class MeasurementsFile(Sequence[Measurement]):
         """Read one measurement at a time."""
         left = self._rows
         for number, pieces in groupby(self.pieces(), key=lambda piece: piece[0]):
-            answers = joined((part.answers for _, part, _ in pieces), left)
+            known: list[Ints] = []
+            answers = joined(_answers(pieces, known), left)
             left -= answers.size
-            yield Measurement(self.spends[number], answers)
+            yield Measurement(self.spends[number], answers, np.concatenate(known) if known else None)
 
     def pieces(self) -> Iterator[Piece]:
         """Read a part at a time: some answers of a measurement, or none if it has none."""
@@ -170,7 +176,8 @@ class MeasurementsFile(Sequence[Measurement]):
                 end = int(np.searchsorted(which, number, side="right"))
                 check_rows(rows.slice(at, end - at), self.spends[number], position, row + at)
                 part = rows.column("answer").to_numpy()[at:end]
-                yield number, Measurement(self.spends[number], part), position
+                spend, known = self.spends[number], rows.column("position").to_numpy()[at:end]
+                yield number, Measurement(spend, part, None if spend.delta is None else known), position
                 position, at = position + end - at, end
             row += which.size
         while number < len(self):
@@ -180,7 +187,8 @@ class MeasurementsFile(Sequence[Measurement]):
     def _none(self, number: int, position: int) -> Iterator[Piece]:
         """The only piece of a measurement that ends at position 0."""
         if not position:
-            yield number, Measurement(self.spends[number], np.empty(0, dtype=np.int64)), 0
+            spend, none = self.spends[number], np.empty(0, dtype=np.int64)
+            yield number, Measurement(spend, none, None if spend.delta is None else none), 0
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
@@ -192,7 +200,7 @@ class MeasurementsFile(Sequence[Measurement]):
             for name, kind, ours in zip(names, file.schema_arrow.types, schema().types, strict=True):
                 if kind != ours and not (_text(kind) and _text(ours)):
                     raise ValueError(f"its column {name!r} is of type {kind}, not {ours}")
-            for rows in file.iter_batches(ROWS):
+            for rows in file.iter_batches(min(ROWS, AT_ONCE)):
                 for name, column in zip(names, rows.columns, strict=True):
                     if column.null_count:
                         raise ValueError(f"its column {name!r} has missing entries")
@@ -204,6 +212,14 @@ def _text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_dictionary(kind)) and kind.value_type in (pa.string(), pa.large_string())
+
+
+def _answers(pieces: Iterable[Piece], known: list[Ints]) -> Iterator[Ints]:
+    """The answers of the pieces; their positions are added to those that are known."""
+    for _, part, _ in pieces:
+        if part.positions is not None:
+            known.append(part.positions.copy())
+        yield part.answers
 
 
 def joined(parts: Iterable[Ints], most: int) -> Ints:

@@ -19,10 +19,11 @@ from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
 from hierdp.measurements.rows import Piece
-from hierdp.measurements.twice import OfLevel, measured_twice
+from hierdp.measurements.twice import OfLevel, measured_twice, of_parents
 from hierdp.privacy.budget import Spend, split, sum_of
 from hierdp.privacy.expected import CHOICE, GAUSSIAN
 from hierdp.privacy.noise import Noise, announce
+from hierdp.privacy.threshold import Changes
 from hierdp.privacy.twice import Recovered, Twice
 from models.arithmetic.arrays import Ints
 
@@ -72,7 +73,12 @@ class Measuring:
 
     def __call__(self, query: Query) -> Measurement:
         """Measure a query, and record the answers and the loss."""
-        made = self._chosen(query) if query.noise == CHOICE else self._noisy(query)
+        if query.noise == CHOICE:
+            made = self._chosen(query)
+        elif query.threshold is not None:
+            made = self._large(query, *query.threshold)
+        else:
+            made = self._noisy(query)
         self._made.add(made)
         return made
 
@@ -114,6 +120,11 @@ class Measuring:
         draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
         noisy = draw(true, query.name, query.sensitivity, query.loss)
         return Measurement(noisy.spend, noisy.counts.ravel())
+
+    def _large(self, query: Query, changes: Changes, least: int) -> Measurement:
+        positions, counts = query.of(self._truth)
+        kept, noisy = self._noise.stable(counts, query.name, changes, query.loss, least)
+        return Measurement(noisy.spend, noisy.counts, positions[kept])
 
     def _chosen(self, query: Query) -> Measurement:
         sensitivity = int(query.sensitivity)
@@ -176,6 +187,7 @@ class Recorded:
         self._next = next(self._left, None)
         self._asked: list[tuple[Query, Measurement]] = []
         self._levels: dict[bytes, OfLevel] = {}
+        self._before: Measurement | None = None
         self.asked, self.ended = 0, False
         self.twice: list[Twice] = []
         self.recovered: list[Recovered] = []
@@ -189,6 +201,8 @@ class Recorded:
             If the next measurement is of another query: by its name, noise, sensitivity, share of the
             budget, or number of answers.
         """
+        if query.threshold is not None:
+            return self._large(query, query.threshold.least)
         spend, parts = self._found(query)
         answers = joined(parts, query.answers)
         if not query.in_parts:
@@ -198,6 +212,9 @@ class Recorded:
         found = Measurement(spend, answers)
         if (query.groups is not None or query.cells is not None) and query.name not in self._untested:
             self._asked.append((query, found))
+        if query.parents is not None:
+            self.twice.append(of_parents(query.parents, self._before, found))
+        self._before = found if query.groups is None and query.level is None else None
         for _ in self._compared(query, spend, (answers,)):
             pass
         return found
@@ -218,10 +235,15 @@ class Recorded:
         if self.asked < len(self._spends):
             raise OtherQuery(f"the mechanism does not measure {self._spends[self.asked].query!r}")
         self.twice += measured_twice(self._asked)
-        self._asked, self.ended = [], True
+        self._asked, self._before, self.ended = [], None, True
 
     def _found(self, query: Query) -> tuple[Spend, Iterator[Ints]]:
         """The next measurement, if it is of this query: its noise, and its answers in parts."""
+        spend = self._spend(query)
+        return spend, self._parts(query, self.asked - 1)
+
+    def _spend(self, query: Query) -> Spend:
+        """The noise of the next measurement, if it is of this query."""
         number = self.asked
         if number == len(self._spends):
             raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
@@ -229,17 +251,33 @@ class Recorded:
         if why := _differs(query, spend):
             raise OtherQuery(why)
         self.asked += 1
-        return spend, self._parts(query, number)
+        return spend
+
+    def _large(self, query: Query, least: int) -> Measurement:
+        """The recorded answers to a query with a threshold, and their positions."""
+        spend = self._spend(query)
+        parts = [*self._pieces(self.asked - 1)]
+        known = [part.positions for part in parts if part.positions is not None]
+        none = np.empty(0, dtype=np.int64)
+        answers = np.concatenate([none, *(part.answers for part in parts)])
+        found = Measurement(spend, answers, np.concatenate([none, *known]))
+        if why := _not_over(query, least, found):
+            raise OtherQuery(why)
+        return found
+
+    def _pieces(self, number: int) -> Iterator[Measurement]:
+        """The parts of a measurement, the next that is read."""
+        while self._next is not None and self._next[0] == number:
+            yield self._next[1]
+            self._next = next(self._left, None)
 
     def _parts(self, query: Query, number: int) -> Iterator[Ints]:
-        """The answers of a measurement, the next that is read; it has as many as the query."""
+        """The answers of a measurement, which has as many as the query."""
         found = 0
-        while self._next is not None and self._next[0] == number:
-            answers = self._next[1].answers
-            found += answers.size
+        for part in self._pieces(number):
+            found += part.answers.size
             if found <= query.answers:
-                yield answers
-            self._next = next(self._left, None)
+                yield part.answers
         if found != query.answers:
             raise OtherQuery(f"{query.name!r} has {query.answers} answers, but {found} are recorded")
 
@@ -296,6 +334,19 @@ def _differs(query: Query, spend: Spend) -> str:
     loss = spend.rho if query.noise == GAUSSIAN else spend.epsilon
     if loss is None or not math.isclose(loss, query.loss, rel_tol=CLOSE):
         return f"{query.name!r} has {query.loss:.9g} of the budget, but the manifest says {loss}"
-    if spend.delta is not None:
-        return f"{query.name!r} has no δ, but the manifest says {spend.delta}"
+    delta, claimed = query.delta, spend.delta
+    if (delta is None) != (claimed is None) or not (claimed or 0) >= (delta or 0) * (1 - CLOSE):
+        return f"{query.name!r} costs a δ of {delta or 0:.9g}, but the manifest says {claimed}"
+    return ""
+
+
+def _not_over(query: Query, least: int, found: Measurement) -> str:
+    """Why answers are not some of a query's that reach a threshold, in words; empty if they are."""
+    at = found.positions
+    if at is None or at.shape != found.answers.shape or (np.diff(at, prepend=-1) <= 0).any():
+        return f"the positions of the answers to {query.name!r} are not in ascending order"
+    if at.size and at[-1] >= query.answers:
+        return f"{query.name!r} has {query.answers} answers, but one has the position {at[-1]}"
+    if (under := found.answers[found.answers < least]).size:
+        return f"an answer to {query.name!r} is {under.min()}, below the threshold of {least}"
     return ""

@@ -4,13 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hierdp.privacy.expected import CHOICE, GEOMETRIC
+from hierdp.privacy.noise import delta_of, dropping
+from hierdp.privacy.threshold import Changes
 from models import Tree
 from models.arithmetic.arrays import Ints
+
+
+class Parents(NamedTuple):
+    """Nodes whose children a query measures: the answers to the children add up to theirs.
+
+    Attributes
+    ----------
+    at : int64 array, shape (n,)
+        Which answers to the query before are theirs; they were chosen by their noise.
+    offsets : int64 array, shape (n + 1,)
+        The first child of each.
+    public : int, optional
+        The count of a single node that is public, and no answer to a query before.
+    """
+
+    at: Ints
+    offsets: Ints
+    public: int | None = None
+
+
+class Threshold(NamedTuple):
+    """Only noisy counts that reach a threshold are recorded. No other is ever seen.
+
+    A count that is positive because of one person alone stays under the threshold with a probability of at
+    least 1 − δ. Which other counts were positive must stay unknown, so there is no record of them.
+
+    Attributes
+    ----------
+    changes : Changes
+        What one person changes.
+    least : int
+        The smallest noisy count that is recorded.
+    """
+
+    changes: Changes
+    least: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +84,11 @@ class Query:
     cells : int64 array, shape (cells of a node,), optional
         With `level`, if a node has a true count of each of several cells, and its answers are sums of these,
         each cell in one of them: the number of that answer.
+    parents : Parents, optional
+        If the answers are those of the children of some nodes: these nodes.
+    threshold : Threshold, optional
+        If only noisy counts that reach a threshold are recorded. Then `answers` is the number of all counts,
+        and `of` gives the positions of the positive ones, in ascending order, and these counts.
     allowed : callable, optional
         Whether these answers of a private choice exist.
     in_sequence : bool
@@ -65,6 +108,8 @@ class Query:
     level: tuple[Tree, int] | None = None
     nodes: Ints | None = None
     cells: Ints | None = None
+    parents: Parents | None = None
+    threshold: Threshold | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
     in_parts: bool = False
@@ -73,6 +118,11 @@ class Query:
     def times(self) -> int:
         """The number of measurements that the query stands for."""
         return self.answers if self.in_sequence else 1
+
+    @property
+    def delta(self) -> float | None:
+        """The δ of a threshold; None without one."""
+        return None if self.threshold is None else delta_of(*self.threshold, self.loss)
 
 
 def counts(name: str, loss: float, size: int) -> Query:
@@ -131,6 +181,29 @@ def choices(
         return bool(((chosen >= 0) & (chosen < most)).all())
 
     return Query(name, sensitivity, loss, most.size, scores, CHOICE, allowed=allowed)
+
+
+def over_threshold(
+    name: str, changes: Changes, loss: float, answers: int, of: Callable[[Any], tuple[Ints, Ints]], least: int
+) -> Query:
+    """Noisy counts of positive counts, if they reach a threshold; (ε, δ)-DP.
+
+    Parameters
+    ----------
+    name : str
+    changes : Changes
+        What one person changes.
+    loss : float
+        ε.
+    answers : int
+        The number of all counts, also of those that are 0.
+    of : callable
+        From the true counts to the positions of the positive ones, in ascending order, and these counts.
+    least : int
+        The threshold.
+    """
+    hidden = Threshold(changes, least)
+    return Query(name, changes.in_all, loss, answers, of, dropping(least), threshold=hidden)
 
 
 def sums_by(values: Ints, groups: Ints) -> Ints:

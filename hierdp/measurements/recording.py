@@ -21,7 +21,7 @@ class Recording:
     noisy answers, but no true counts.
     """
 
-    MOST = 1_000_000
+    MOST = 4_000_000
     """Largest number of answers in memory."""
 
     def __init__(self) -> None:
@@ -60,5 +60,7 @@ class Recording:
         starts = [at for at, (_, position) in enumerate(self._held) if not position]
         for start, end in pairwise([*starts, len(self._held)]):
             parts = [part for part, _ in self._held[start:end]]
-            answers = parts[0].answers if len(parts) == 1 else np.concatenate([one.answers for one in parts])
-            yield Measurement(parts[0].spend, answers)
+            if len(parts) == 1:
+                yield parts[0]
+            else:
+                yield Measurement(parts[0].spend, np.concatenate([one.answers for one in parts]))

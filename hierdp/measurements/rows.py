@@ -29,10 +29,19 @@ class Measurement:
     answers : int64 array, shape (n,)
         Noisy counts or, of private choices, the number of the chosen candidate of each. Of more than a
         million counts that fit it may be an int32 array.
+    positions : int64 array, shape (n,), optional
+        Which of the query's answers these are, in ascending order, if only those that reached a threshold are
+        known. By default all are there.
     """
 
     spend: Spend
     answers: Ints
+    positions: Ints | None = None
+
+    def part(self, first: int, end: int) -> Measurement:
+        """Some of its answers."""
+        known = None if self.positions is None else self.positions[first:end]
+        return Measurement(self.spend, self.answers[first:end], known)
 
 
 Piece = tuple[int, Measurement, int]
@@ -45,7 +54,10 @@ def rows_of(pieces: Sequence[Piece]) -> pa.Table:
 
     answers = [part.answers for _, part, _ in pieces]
     lengths = [each.size for each in answers]
-    positions = [np.arange(at, at + length) for length, (*_, at) in zip(lengths, pieces, strict=True)]
+    positions = [
+        np.arange(at, at + length) if part.positions is None else part.positions
+        for length, (_, part, at) in zip(lengths, pieces, strict=True)
+    ]
     spends = [part.spend for _, part, _ in pieces]
     none = np.empty(0, dtype=np.int64)
     return pa.table(
@@ -80,7 +92,7 @@ def _texts(names: Sequence[str], lengths: Sequence[int]) -> Any:
 
 
 def check_rows(rows: pa.RecordBatch, spend: Spend, position: int, first: int) -> None:
-    """Check that rows are those of a measurement, from a position on.
+    """Check that rows are those of a measurement, from a position on, unless a threshold hides some answers.
 
     Parameters
     ----------
@@ -98,10 +110,11 @@ def check_rows(rows: pa.RecordBatch, spend: Spend, position: int, first: int) ->
     """
     expected = {
         "query": spend.query,
-        "position": np.arange(position, position + len(rows)),
         "noise": spend.noise,
         "scale": spend.scale,
     }
+    if spend.delta is None:
+        expected["position"] = np.arange(position, position + len(rows))
     for name, value in expected.items():
         column = rows.column(name)
         if isinstance(value, str):

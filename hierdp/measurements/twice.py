@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from hierdp.measurements.query import Query, sums_by
+from hierdp.measurements.query import Parents, Query, sums_by
 from hierdp.measurements.rows import Measurement
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.twice import CountNoise, Twice
@@ -58,6 +58,21 @@ def _of_cells(query: Query, found: Measurement, fine: Query, parts: Measurement)
     off = found.answers.reshape(sums.shape) - sums
     counts = np.broadcast_to(np.bincount(into), off.shape)
     return _twice(f"{found.spend.query} and {parts.spend.query}", off, found.spend, parts.spend, counts)
+
+
+def of_parents(parents: Parents, above: Measurement | None, found: Measurement) -> Twice:
+    """How nodes differ from the sums of their children: nodes chosen by their noisy counts, or a public one.
+
+    `above` are the answers to the query before, among which are those of the nodes.
+    """
+    at, offsets, public = parents
+    sums = np.diff(np.concatenate([[0], np.cumsum(found.answers)])[offsets])
+    what, children = f"{found.spend.query} and above", np.diff(offsets)
+    if public is not None:
+        law = CountNoise.of(asdict(found.spend))
+        return Twice(what, (public - sums).astype(np.float64), law, children, None)
+    assert above is not None
+    return _twice(what, above.answers[at] - sums, above.spend, found.spend, children, above.answers.size)
 
 
 class OfLevel:

@@ -211,16 +211,12 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
-        """Read the result of `as_dict`; sums are computed again.
-
-        Conversion and rule default to the papers'.
-        """
-        named = told.get("conversion", PAPERS if "rho" in told else TIGHTER)
+        """Read the result of `as_dict`; sums are computed again."""
         bound = bound_of(told)
         person = None if bound is None else PersonRows(**{"column": None, **bound})
         relation = told["neighbouring_relation"]
         spends = spends_of(told)
-        rule = told.get("threshold", PAPERS_THRESHOLD if _has_threshold(spends) else EXACT)
+        named, rule = rules_of(told)
         more = {name: told[name] for name in ("counts", "trips") if name in told}
         return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule, **more)
 
@@ -258,6 +254,15 @@ class Ledger:
             return {persons: told}
         del told["column"]
         return {rows: told}
+
+
+def rules_of(told: Mapping[str, Any]) -> tuple[str, str]:
+    """The conversion from (ε, δ) to ρ and the rule for thresholds that a manifest's budget names.
+
+    Older releases, which name none, used the papers'.
+    """
+    threshold = PAPERS_THRESHOLD if _has_threshold(spends_of(told)) else EXACT
+    return told.get("conversion", PAPERS if "rho" in told else TIGHTER), told.get("threshold", threshold)
 
 
 def _has_threshold(spends: Sequence[Spend]) -> bool:

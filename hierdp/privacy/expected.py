@@ -21,8 +21,6 @@ class ExpectedSpend(NamedTuple):
     noise : str
     times : int
         The number of choices in sequence that the line stands for.
-    delta : float or None
-        The least δ that the line must claim; None if it must not have one.
     """
 
     query: str
@@ -30,7 +28,6 @@ class ExpectedSpend(NamedTuple):
     loss: float | None
     noise: str = GEOMETRIC
     times: int = 1
-    delta: float | None = None
 
 
 Expected = tuple[str, list[ExpectedSpend]]

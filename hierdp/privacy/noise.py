@@ -119,6 +119,11 @@ def threshold(changes: Changes, epsilon: float, delta: float, rule: str = EXACT)
     return THRESHOLDS[rule](changes, _scale(changes.in_all, epsilon) * UPWARDS, delta)
 
 
+def delta_of(changes: Changes, least: int, epsilon: float) -> float:
+    """The δ of a stability histogram with a threshold; see `miss_of`."""
+    return miss_of(changes, _scale(changes.in_all, epsilon) * UPWARDS, least)
+
+
 def double_geometric_variance(scale: float) -> float:
     """The variance of P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), slightly below the Laplace law's 2λ².
 
@@ -198,7 +203,7 @@ class ExactNoise:
         # Silent: the number of draws is that of the cells that are present, which the threshold hides.
         spend = Spend(
             query,
-            _named(least),
+            dropping(least),
             changes.in_all,
             scale,
             float(loss),
@@ -279,7 +284,7 @@ class SimulatedNoise:
         noisy = self.geometric(counts, query, changes.in_all, epsilon)
         scale = noisy.spend.scale
         miss = miss_of(changes, scale, least)
-        spend = Spend(query, _named(least), changes.in_all, scale, epsilon, None, False, miss)
+        spend = Spend(query, dropping(least), changes.in_all, scale, epsilon, None, False, miss)
         return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
 
     def choose(
@@ -294,7 +299,8 @@ class SimulatedNoise:
         return np.array(chosen, dtype=np.int64), spend
 
 
-def _named(least: int) -> str:
+def dropping(least: int) -> str:
+    """The name of double-geometric noise if noisy counts under a threshold are dropped."""
     return f"double-geometric, under {least} dropped"
 
 

@@ -104,7 +104,11 @@ class Case:
 def _of_measurements(measurements: Iterable[Measurement]) -> Iterator[tuple[str, float]]:
     """The answers, such as ``answer of measurement 2[3]``; measurements are numbered from 1."""
     for number, made in enumerate(measurements, start=1):
-        names = _names(f"answer of measurement {number}", made.answers.shape)
+        what = f"answer of measurement {number}"
+        if made.positions is None:
+            names = _names(what, made.answers.shape)
+        else:
+            names = tuple(f"{what}[{place}]" for place in made.positions.tolist())
         yield from zip(names, map(float, made.answers.tolist()), strict=True)
 
 

@@ -85,7 +85,7 @@ class Release:
     without_account : str, optional
         Why it was charged to no account, in the publisher's words.
     measurements : Measurements, optional
-        All that it learned of the true counts; so far, of all mechanisms but `top-down`.
+        All that it learned of the true counts.
     same_noise_as : SameNoise, optional
         The release that the measurements were made for; see `hierdp.same_noise`.
     simulating : callable, optional

@@ -84,20 +84,6 @@ class Replay:
             raise NotKept(name, most, step)
         return step
 
-    def peek_noisy(self, name: str, shape: tuple[int, ...], ahead: int = 0) -> NDArray[Any]:
-        """The noisy counts of a coming step; see `peek`.
-
-        Raises
-        ------
-        Differs
-            If they have another shape.
-        """
-        step = self.peek(name, int(np.prod(shape, dtype=object)), ahead)
-        noisy = np.asarray(getattr(step.model, "noisy", ()))
-        if noisy.shape != shape:
-            raise Differs(f"step {name!r} does not have {' × '.join(map(str, shape))} noisy counts")
-        return noisy
-
     def recover(self, query: str, noisy: NDArray[Any]) -> None:
         """Collect noisy counts of a measurement, named as in the budget; in parts, in the order measured."""
         if noisy.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:

@@ -254,7 +254,7 @@ def _table(path: Path, limit: int) -> DataFrame:
 
 
 def _measurements(path: Path, limit: int) -> Measurements | None:
-    """The measurements of a file, which are read later, a row group at a time."""
+    """The measurements of a file, which are read later, in parts."""
     if not path.is_file():
         return None
     about = _metadata(path, limit)

@@ -12,11 +12,11 @@ from hierdp.check.again import Again
 from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.measurements.measurement import Measurement, Measurements
+from hierdp.measurements.measurement import Measurements
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise, _kept, _named
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise, _kept, dropping
 from hierdp.privacy.threshold import miss_of
 from hierdp.record.proofs import SavedStep
 from hierdp.record.replay import Replay
@@ -124,8 +124,10 @@ def replayed(made, manifest):
     if checking.again is None:
         checking.replay(saved, made.table, manifest, made.regions)
     else:
-        answers = [found.answers for found in made.measurements]
-        parts = tuple(map(Measurement, spends_of(manifest["budget"]), answers))
+        spends = spends_of(manifest["budget"])
+        parts = tuple(
+            replace(found, spend=spend) for found, spend in zip(made.measurements, spends, strict=True)
+        )
         written = Written(manifest, made.table, made.regions, Measurements(parts))
         Again(checking, written, Path("proofs.zip"))(saved)
     return saved
@@ -187,7 +189,7 @@ class Counting(SimulatedNoise):
     def stable(self, counts, query, changes, epsilon, least):
         noisy = self.geometric(counts, query, changes.in_all, epsilon)
         miss = miss_of(changes, noisy.spend.scale, least)
-        spend = replace(noisy.spend, noise=_named(least), delta=miss)
+        spend = replace(noisy.spend, noise=dropping(least), delta=miss)
         return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
 
 

@@ -14,6 +14,7 @@ from benchmarks.audit import Spared, measured_differently
 from hierdp.audit import CASES, SAMPLERS, audit
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.tabulation import audit as tabulation_cases
+from hierdp.mechanisms.top_down import audit as top_down_cases
 from hierdp.privacy import noise
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.case import LARGE
@@ -33,6 +34,8 @@ PLANTED = {
     "a key reused in odd blocks": ("noise", "tables", "second block", 1000),
     "--unbounded with the true total enforced": ("tabulation", "TopDown", SEVERAL, 250),
     "--unbounded with the true total, of flows": ("top-down", "InfTDA", "is added", 200),
+    "the true total of flows is recorded": ("top-down", "InfTDA", "is added", 200),
+    "true counts over the threshold": ("top-down", "SH", "is added", 400),
     "true counts of flows where they are 0": ("top-down", "InfTDA", "first one to B", 1000),
     "a level of group sizes without noise": ("group-size", "M_c^dp", "only group", 300),
     "a region's last number without noise": ("count-of-counts", "Hc", "only group", 300),
@@ -74,8 +77,9 @@ def test_a_planted_bug_is_found(bug, monkeypatch):
     assert not line.shows_nothing
     where, function, broken, _ = MUTANTS[bug]
     monkeypatch.setattr(where, function, REACHED.get(bug, broken))
-    if function == "tabulate":
-        monkeypatch.setattr(tabulation_cases, function, broken)
+    for cases in (tabulation_cases, top_down_cases):
+        if hasattr(cases, function):
+            monkeypatch.setattr(cases, function, broken)
     assert finding(case, runs).over
 
 

@@ -1,8 +1,9 @@
 """Older releases pass `hierdp check`: six small ones as 0.2.0 first wrote them, with exact noise.
 
 Others have their noisy counts in the table, in the settings or in the saved steps: ten answer ranges, six
-are of group sizes, nine of counts of counts, and seven of tables of attributes. Two more are stability
-histograms with the threshold of Boninsegna & Silvestri 2025, used by older releases.
+are of group sizes, nine of counts of counts, seven of tables of attributes, and fourteen of counts along
+hierarchies. Two more are stability histograms with the threshold of Boninsegna & Silvestri 2025, which older
+releases used.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 from test_check import change_manifest, failed, verdicts
 
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.count_of_counts import estimates, side_by_side
@@ -25,6 +26,7 @@ from hierdp.versions import versions
 BEFORE = Path(__file__).parent / "data" / "releases-0.2.0.zip"
 GROUP_SIZES = BEFORE.with_name("releases-0.2-group-size.zip")
 COUNTS_OF_COUNTS = BEFORE.with_name("releases-0.2-count-of-counts.zip")
+ALONG_HIERARCHIES = BEFORE.with_name("releases-0.2-top-down.zip")
 PAPERS_THRESHOLD = BEFORE.with_name("releases-papers-threshold.zip")
 RANGES = BEFORE.with_name("releases-0.2.0-ranges.zip")
 TABLES = BEFORE.with_name("releases-0.2-tabulation.zip")
@@ -348,6 +350,61 @@ def test_the_queries_of_tables_without_proofs_are_checked(tables):
         assert verdicts(tables / kind)["budget: queries"] == HOLDS
         change_manifest(tables / kind, lambda manifest: manifest["budget"]["spends"][1].update(sensitivity=1))
         assert "budget: queries" in failed(tables / kind)
+
+
+TRIPS = ["InfTDA", "InfTDA_large", "TDA_inf", "TDA_L2", "TDA", "VanillaGauss", "SH"]
+FURTHER_TRIPS = [
+    *("InfTDA-zeros-shares", "InfTDA-unbounded", "InfTDA-no-total", "TDA_L2-clarabel", "TDA-persons"),
+    *("VanillaGauss-unbounded", "SH-persons"),
+]
+
+
+@pytest.fixture
+def trips(tmp_path):
+    with ZipFile(ALONG_HIERARCHIES) as zipped:
+        zipped.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", [*TRIPS, *FURTHER_TRIPS])
+def test_trips_without_measurements_pass(trips, kind):
+    found = verdicts(trips / kind)
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == found["budget: queries"] == HOLDS
+    assert kind.startswith("SH") or found["noise"] == HOLDS  # nothing that a threshold hides is known
+    change_manifest(trips / kind, lambda manifest: manifest["budget"]["spends"][-1].update(query="counts"))
+    assert "budget: queries" in failed(trips / kind)
+
+
+@pytest.mark.parametrize("kind", [*TRIPS, *FURTHER_TRIPS])
+def test_changed_trips_without_measurements_fail(trips, kind):
+    path = trips / kind / "released.parquet"
+    before = pd.read_parquet(path)
+    for row in {0, len(before) // 2, len(before) - 1}:
+        table = before.copy()
+        table.loc[row, "count"] += 1
+        table.to_parquet(path, index=False)
+        assert "table from steps" in failed(trips / kind)
+
+
+def test_counts_under_the_threshold_were_not_released_before(trips):
+    path = trips / "SH" / "released.parquet"
+    table = pd.read_parquet(path)
+    last = table["level"] == table["level"].max()
+    table.loc[table.index[last][-1], "count"] = 27
+    table.to_parquet(path, index=False)
+    (line,) = [line for line in check(trips / "SH") if line.check == "table from steps"]
+    assert (line.verdict, "below the threshold of 28" in line.why) == (FAILS, True)
+
+
+@pytest.mark.parametrize("kind", ["InfTDA", "InfTDA-unbounded", "InfTDA-zeros-shares"])
+def test_the_first_queries_of_trips_without_proofs_are_checked(trips, kind):
+    (trips / kind / "proofs.zip").unlink()
+    (line,) = [line for line in check(trips / kind) if line.check == "budget: queries"]
+    assert line.verdict == OPEN
+    assert f"the first {2 if kind == 'InfTDA-unbounded' else 1} of" in str(line)
+    change_manifest(trips / kind, lambda manifest: manifest["budget"]["spends"][0].update(sensitivity=9))
+    assert "budget: queries" in failed(trips / kind)
 
 
 def test_a_manifest_has_all_later_entries_or_none(folder):

@@ -20,6 +20,7 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file, query
 from hierdp.measurements.file import MeasurementsFile
+from hierdp.measurements.measurement import Measurement
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.clustering import METHODS, clustering
@@ -32,11 +33,16 @@ from hierdp.mechanisms.tabulation import tabulate
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
 from hierdp.mechanisms.tabulation.options import METHODS as TABULATIONS
 from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.top_down import METHODS as TRIPS
+from hierdp.mechanisms.top_down import queries, refinements, top_down
+from hierdp.mechanisms.top_down.unit import Unit as TripUnit
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.expected import CHOICE
+from hierdp.privacy.threshold import EXACT
 from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
+from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
 from models import Tree
@@ -105,7 +111,33 @@ OF_TABLES = {
     ),
 }
 
+
+CELLS = np.array([(i, j) for i in range(5) for j in range(3) if (i + j) % 4])
+MADE_TRIPS = Flows(
+    (PLACES, Hierarchy.flat("zone", ["k", "l", "m"])), ("from", "to"), CELLS, 300 + 40 * np.arange(len(CELLS))
+)
+SH_QUERY = MADE_TRIPS, refinements(MADE_TRIPS, None), TripUnit(), 1.0, 1e-6, EXACT
+
+
+def of_trips(method, **options):
+    given = {"shares": [1, 2, 4], "first": "from"} if options.pop("shared", False) else {}
+    return top_down(MADE_TRIPS, 1.0, 1e-6, SimulatedNoise(1), method, **options, **given)
+
+
+def of_towns(method):
+    """Trips from town to town, with structural zeros."""
+    cells = np.array([(i, j) for i in range(5) for j in range(5) if i != j])
+    data = Flows((PLACES, PLACES), ("from", "to"), cells, 100 + np.arange(len(cells)))
+    return top_down(data, 1.0, 1e-6, SimulatedNoise(1), method, zeros="from=to")
+
+
 CASES = {
+    **{method: partial(of_trips, method) for method in TRIPS},
+    "InfTDA, a secret total": partial(of_trips, "InfTDA", unit=TripUnit(2, bounded=False)),
+    "InfTDA, shares": partial(of_trips, "InfTDA", shared=True),
+    "TDA, structural zeros": partial(of_towns, "TDA"),
+    "TDA_L2 by a solver": partial(of_trips, "TDA_L2", solver=SolverOptions("clarabel")),
+    "SH, persons": partial(of_trips, "SH", unit=TripUnit(2, bounded=False)),
     **{method: partial(of_clusters, method) for method in METHODS},
     **{method: partial(of_ranges, method) for method in RANGES},
     "H_2^c, a level left out": partial(of_ranges, "H_2^c", budget=[0, 2, 3], repair="whole"),
@@ -119,7 +151,10 @@ CASES = {
 }
 """Small releases with measurements, by name."""
 
-FEW = ("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc", "TopDown of two towns")
+FEW = (
+    *("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc", "TopDown of two towns"),
+    *("InfTDA, a secret total", "SH"),
+)
 
 
 def made(name):
@@ -361,7 +396,7 @@ ANOTHER = {
     "order": (exchange, "budget: queries"),
     "query": (spending(query="counts by level 7"), "budget: queries"),
     "law": (another_law, "budget: queries"),
-    "sensitivity": (spending(sensitivity=2), "budget: queries"),
+    "sensitivity": (spending(sensitivity=3), "budget: queries"),
     "scale": (spending(scale=9.0), "budget: each loss"),
     "share": (moved_loss, "budget: queries"),
     "number of answers": (lambda parts: parts.append(parts.pop(0)), "budget: queries"),
@@ -375,15 +410,8 @@ ANOTHER = {
     "method",
     quick(
         [
-            "H_2",
-            "GLS",
-            "H_2^c",
-            "Hc",
-            "Hg x Hc x naive",
-            "Hc, everything secret",
-            "TopDown",
-            "BlueDown",
-            "Joint",
+            *("H_2", "GLS", "InfTDA", "H_2^c", "Hc", "Hg x Hc x naive", "Hc, everything secret"),
+            *("TopDown", "BlueDown", "Joint", "InfTDA, a secret total", "TDA"),
         ],
         first=2,
     ),
@@ -470,6 +498,139 @@ def test_two_bins_of_one_name_are_found(tmp_path):
     assert (line.verdict, line.why) == (FAILS, "two bins of 'town' have the same name")
 
 
+@pytest.mark.parametrize(
+    ("case", "name", "value"),
+    [
+        ("InfTDA", "total", 3000),
+        ("InfTDA", "total", None),
+        ("InfTDA", "trips_a_person", 2),
+        ("InfTDA", "shares", [1, 1, 2]),
+        ("InfTDA", "order", ["to", "from", "to"]),
+        ("InfTDA", "order", ["from", "to", "from"]),
+        ("InfTDA", "order", ["zone", "from", "from"]),
+        ("InfTDA", "unknown", "u"),
+        ("InfTDA", "zeros", "from=to"),
+        ("InfTDA", "backend", "highs"),
+        ("InfTDA, a secret total", "total", 6780),
+        ("InfTDA, a secret total", "trips_a_person", 3),
+        ("InfTDA, a secret total", "all_different", False),
+        ("InfTDA, shares", "shares", [1, 2, 5]),
+        ("TDA, structural zeros", "zeros", None),
+        ("VanillaGauss", "trips_a_person", 2),
+        ("VanillaGauss", "backend", "highs"),
+        ("SH", "shares", [1]),
+        ("SH", "unknown", "elsewhere"),
+        ("SH, persons", "all_different", False),
+    ],
+)
+def test_other_settings_do_not_give_these_trips(case, name, value, written):
+    folder = written(case)
+
+    def edit(manifest):
+        manifest["settings"][name] = value
+        if value is None:
+            del manifest["settings"][name]
+
+    change_manifest(folder, edit)
+    seal.seal(folder)
+    assert {"table from steps", "budget: queries", "shape"} & set(failed(folder))
+
+
+def moved_to_next(frame):
+    """To a cell whose count was under the threshold."""
+    gap = np.flatnonzero(np.diff(frame["position"]) > 1)[0]
+    frame.loc[gap, "position"] += 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (moved_to_next, "is not what the steps give"),
+        (lambda frame: frame.iloc[::-1], "are not in ascending order"),
+        (lambda frame: pd.concat([frame.iloc[:1], frame]), "are not in ascending order"),
+        (lambda frame: frame.assign(position=frame["position"] - 9), "are not in ascending order"),
+        (
+            lambda frame: frame.assign(position=frame["position"] + 9),
+            "has 15 answers, but one has",
+        ),
+        (lambda frame: frame.assign(answer=27), "is 27, below the threshold of 28"),
+        (lambda frame: frame.iloc[1:], "rows, its steps give"),
+    ],
+)
+def test_only_counts_that_reach_the_threshold_are_recorded(edit, why, written):
+    folder = written("SH")
+    change(folder, edit)
+    (line,) = [line for line in check(folder) if line.check == "table from steps"]
+    assert line.verdict == FAILS
+    assert why in line.why
+
+
+def test_the_positions_over_a_threshold_are_those_of_the_cells(written):
+    """Of from × to, the last axis fastest; another reader sees them."""
+    folder = written("SH")
+    found = duckdb.sql(
+        f"select position // 3, position % 3, answer from '{folder / MEASUREMENTS}' order by all"
+    ).fetchall()
+    assert 0 < len(found) < 15
+    table = pd.read_parquet(folder / "released.parquet")
+    finest = table[table["level"] == 3]
+    places = [list(PLACES.names[-1]).index(town) for town in finest["from"]]
+    zones = ["klm".index(zone) for zone in finest["to"]]
+    assert found == sorted(zip(places, zones, finest["count"].tolist(), strict=True))
+    (ours,) = Measurements.read(folder / MEASUREMENTS)
+    assert ours.positions.tolist() == [3 * i + j for i, j, _ in found]
+
+
+def test_without_the_proofs_the_first_level_is_checked(tmp_path):
+    made("InfTDA, a secret total").write(tmp_path / "out", proofs=False)
+    (line,) = [line for line in check(tmp_path / "out") if line.check == "budget: queries"]
+    assert (line.verdict, "the first 2 of 4" in str(line)) == (OPEN, True)
+    change_manifest(tmp_path / "out", lambda manifest: manifest["budget"]["spends"][1].update(sensitivity=9))
+    seal.seal(tmp_path / "out")
+    assert "budget: queries" in failed(tmp_path / "out")
+
+
+def test_answers_over_a_threshold_are_read_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(file, "ROWS", 5)
+    spends = [of_trips(method).ledger.spends[0] for method in ("SH", "VanillaGauss")]
+    for sizes in itertools.product([0, 1, 5, 12], repeat=3):
+        parts = []
+        for size, at in zip(sizes, (0, 1, 0), strict=True):
+            known = None if at else np.arange(size) ** 2
+            parts.append(Measurement(spends[at], np.arange(size) * 7, known))
+        Measurements(tuple(parts)).write(tmp_path / "out")
+        for ours, theirs in zip(parts, Measurements.read(tmp_path / "out"), strict=True):
+            assert theirs.answers.tolist() == ours.answers.tolist()
+            assert (theirs.positions is None) == (ours.positions is None)
+            assert ours.positions is None or theirs.positions.tolist() == ours.positions.tolist()
+
+
+@pytest.mark.parametrize("public", [None, 50])
+def test_chosen_nodes_and_their_children_are_compared(public):
+    """The second and the fourth of four nodes were chosen; the first has two children, the other three."""
+    at, offsets = (np.array([1, 3]), np.array([0, 2, 5])) if public is None else (np.zeros(1, int), [0, 5])
+    above = query.Query("above", 1, 0.5, 4, lambda truth: truth[:4])
+    parents = query.Parents(at, np.array(offsets), public)
+    below = query.Query("below", 1, 0.5, 5, lambda truth: truth[4:], parents=parents)
+    asked = [above, below] if public is None else [below]
+    measure = Measuring(np.array([9, 20, 7, 30, 1, 2, 3, 4, 5]), SimulatedNoise(1))
+    found = [measure(one).answers for one in asked]
+    recorded = Recorded(measure.measurements)
+    for one in asked:
+        recorded(one)
+    recorded.end()
+    (twice,) = recorded.twice
+    children = found[-1]
+    if public is None:
+        expected = [found[0][1] - children[:2].sum(), found[0][3] - children[2:].sum()]
+        assert (twice.counts.tolist(), twice.own, twice.chosen_of) == ([2, 3], CountNoise(False, 2.0), 4)
+    else:
+        expected = [50 - children.sum()]
+        assert (twice.counts.tolist(), twice.own, twice.chosen_of) == ([5], None, None)
+    assert twice.differences.tolist() == expected
+    assert (twice.what, twice.law) == ("below and above", CountNoise(False, 2.0))
+
+
 @pytest.mark.parametrize(("name", "value"), [("share", 0.6), ("eta", 50.0), ("clusters", 3), ("more", 1)])
 def test_other_settings_do_not_give_the_release(name, value, written):
     folder = written("AHP")
@@ -549,6 +710,28 @@ def test_a_recorded_answer_is_for_its_query_only(changes, why):
     with pytest.raises(OtherQuery, match=why):
         Recorded(Measurements((found,)))(one)
     Recorded(Measurements((asked()[1],)))(one)
+
+
+def test_only_a_threshold_costs_a_delta():
+    one, found = asked()
+    spend = replace(found.spend, delta=1e-9)
+    with pytest.raises(OtherQuery, match="costs a δ of 0, but the manifest says 1e-09"):
+        Recorded(Measurements((replace(found, spend=spend),)))(one)
+
+
+@pytest.mark.parametrize(("times", "fails"), [(1, False), (0.99, True), (2, False)])
+def test_a_threshold_costs_its_delta_at_least(times, fails):
+    """Older releases claimed more than it costs."""
+    (found,) = made("SH").measurements
+    one = queries.stable(*SH_QUERY)
+    assert found.spend.delta == pytest.approx(one.delta, rel=1e-9)
+    claimed = replace(found, spend=replace(found.spend, delta=times * found.spend.delta))
+    recorded = Recorded(Measurements((claimed,)))
+    if fails:
+        with pytest.raises(OtherQuery, match="costs a δ of"):
+            recorded(one)
+    else:
+        assert recorded(one).positions.tolist() == found.positions.tolist()
 
 
 def test_all_measurements_are_asked_for_once():

@@ -126,17 +126,35 @@ MUTANTS = {
     ),
     "--unbounded with the true total, of flows": (
         top_down,
-        "_level_by_level",
-        mutant(top_down._level_by_level, "max(0, int(total.counts[0]))", "data.total"),
+        "top_down",
+        mutant(top_down.top_down, "data.total if unit.bounded else None", "data.total"),
+        answers("InfTDA unbounded"),
+    ),
+    "the true total of flows is recorded": (
+        Measuring,
+        "_noisy",
+        mutant(
+            Measuring._noisy,
+            "Measurement(noisy.spend, answers)",
+            "Measurement(noisy.spend, true if query.name == 'the total' else answers)",
+        ),
         draws("InfTDA unbounded"),
     ),
     "true counts of flows where they are 0": (
-        top_down,
-        "_Measured",
+        Measuring,
+        "_noisy",
         mutant(
-            top_down._Measured, "return measured.counts", "return np.where(counts == 0, 0, measured.counts)"
+            Measuring._noisy,
+            "Measurement(noisy.spend, answers)",
+            "Measurement(noisy.spend, np.where(true == 0, 0, answers))",
         ),
         draws("InfTDA unbounded"),
+    ),
+    "true counts over the threshold": (
+        Measuring,
+        "_large",
+        mutant(Measuring._large, "noisy.counts", "counts[kept]"),
+        draws("SH"),
     ),
     "a level of group sizes without noise": (
         Measuring,

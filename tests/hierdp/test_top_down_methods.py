@@ -343,7 +343,7 @@ def test_stability_histogram_by_hand():
     assert 0.999 < spend.epsilon <= 1.0
     assert 0 < spend.delta <= DELTA
     assert f"under {least} dropped" in spend.noise
-    assert release.steps == ()
+    assert not release.steps
     told = release.manifest()["budget"]
     assert told["composition"] == "(ε, δ)-differential privacy"
     assert (told["spent"], told["spent_delta"]) == (spend.epsilon, spend.delta)

@@ -9,12 +9,14 @@ import numpy as np
 
 from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.counts.layout import cells_at
+from hierdp.measurements.measuring import Measuring
+from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.top_down.checking import no_flows, options_of
 from hierdp.mechanisms.top_down.expected import BOUNDED
-from hierdp.mechanisms.top_down.levels import Children, Level, depths_of, root
-from hierdp.mechanisms.top_down.mechanism import top_down
-from hierdp.mechanisms.top_down.replay import no_flows, unit_of
+from hierdp.mechanisms.top_down.levels import Children, Level, depths_of, refinements, root
+from hierdp.mechanisms.top_down.mechanism import published
+from hierdp.mechanisms.top_down.queries import TrueCounts
 from hierdp.mechanisms.top_down.zeros import zeros_of
-from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import Noise
 from hierdp.record.properties import Regions
 from hierdp.tables import Flows
@@ -31,26 +33,15 @@ def again(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, noise
 
     It has the method, the budget and the noise of the first; only released counts are used.
     """
-    settings, budget = manifest["settings"], Ledger.from_dict(manifest["budget"])
-    empty = no_flows(settings, regions)
+    settings, options = manifest["settings"], options_of(manifest, regions)
+    empty: Flows = options["data"]
     places, counts = cells_at(table, settings, regions, len(settings["order"]))
     cells = np.stack(places, axis=1)
     along = np.lexsort(cells.T[::-1])
     data = Flows(empty.axes, empty.axis_names, cells[along], counts[along], empty.unknown)
-    found: DataFrame = top_down(
-        data,
-        budget.epsilon,
-        budget.delta,
-        noise,
-        manifest["mechanism"],
-        unit_of(settings),
-        settings.get("shares"),
-        settings["order"][0],
-        conversion=budget.conversion,
-        rule=budget.threshold,
-        zeros=settings.get("zeros"),
-    ).table
-    return found
+    measure = Measuring(TrueCounts(data, refinements(data, options["first"])), noise)
+    solve = options["method"].solving(SolverOptions())
+    return published(measure=measure, solve=solve, **{**options, "backend": None})[0]
 
 
 def bounds(

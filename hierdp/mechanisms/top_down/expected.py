@@ -13,6 +13,7 @@ from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.measurements.query import Query
 from hierdp.mechanisms.expected import (
     Expected,
     frame,
@@ -22,16 +23,18 @@ from hierdp.mechanisms.expected import (
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.top_down.levels import depths_of, finest_places, level_name, level_query, refinements
-from hierdp.mechanisms.top_down.mechanism import TOTAL, top_down
+from hierdp.mechanisms.top_down import queries
+from hierdp.mechanisms.top_down.levels import depths_of, level_name, refinements
+from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.mechanisms.top_down.repairs import METHODS
 from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import check_delta, check_epsilon, split
+from hierdp.privacy.budget import check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.noise import SimulatedNoise, threshold
-from hierdp.privacy.rounding import root_of
+from hierdp.privacy.expected import GAUSSIAN
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
 from hierdp.tables.cells import axes_by_name
@@ -150,20 +153,18 @@ def expected(
         raise InputError(f"{method} takes no `zeros`: it does not go level by level")
     if chosen.model is None:
         return simulated(_finest(data, order, epsilon, delta, unit, method))
-    budgets = split(rho_of(epsilon, delta), len(order) + (not bounded), shares)
+    budgets = queries.shares_of(rho_of(epsilon, delta), order, unit, shares)
     rows, scales, nodes = list[dict[str, Any]](), list[float](), list[int]()
     if not bounded:
-        noise = gaussian_deviation(float(trips), budgets[0])
-        rows.append(_row(0, "total", TOTAL, 1, noise) | {"bound": np.nan})
-    for level, depths in enumerate(depths_of(data.axes, order)[1:], start=1):
-        squared = unit.squared_sensitivity_over(finest_places(data, depths))
-        share = budgets[level - bounded]
-        scales.append(root_of(squared) / math.sqrt(2 * share))
+        rows.append(_row(0, "total", queries.total(unit, budgets[0])) | {"bound": np.nan})
+    known = bounded and method in BOUNDED
+    reached = depths_of(data.axes, order)[1:]
+    for level, (depths, share) in enumerate(zip(reached, budgets[-len(order) :], strict=True), start=1):
         nodes.append(_nodes(data, depths) - (0 if known_zeros is None else known_zeros.number(depths)))
-        row = _row(level, level_name(data, depths), level_query(data, depths), nodes[-1],
-                   gaussian_deviation(root_of(squared), share))  # fmt: skip
-        known = bounded and method in BOUNDED
-        rows.append(row | {"bound": error_bound_by_nodes(scales, nodes, failure) if known else np.nan})
+        query = queries.level(data, depths, unit, share, nodes[-1])
+        scales.append(query.sensitivity / math.sqrt(2 * share))
+        bound = error_bound_by_nodes(scales, nodes, failure) if known else np.nan
+        rows.append(_row(level, level_name(data, depths), query) | {"bound": bound})
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
     return simulated(Expected(method, frame(rows), (UNKNOWN, more), epsilon))
@@ -233,26 +234,28 @@ def _finest(
 ) -> Expected:
     """The methods that measure only the finest cells; the levels above are their sums."""
     reached = depths_of(data.axes, order)
-    places, finest = finest_places(data, reached[-1]), _nodes(data, reached[-1])
+    finest = _nodes(data, reached[-1])
     if method == "VanillaGauss":
-        noise = gaussian_deviation(root_of(unit.squared_sensitivity_over(places)), rho_of(epsilon, delta))
+        query = queries.level(data, reached[-1], unit, rho_of(epsilon, delta), finest)
         note = (
             "The counts are unbiased. standard_error is the root of the mean variance of a level's counts; "
             "it is the same for all if their numbers of finest cells are."
         )
     else:
-        changes = unit.changes_over(places)
-        noise, least = geometric_deviation(changes.in_all, epsilon), threshold(changes, epsilon, delta)
+        query = queries.stable(data, order, unit, epsilon, delta, EXACT)
+        assert query.threshold is not None
         note = (
-            f"Noisy counts under {least:,} are dropped, and cells without a row have no noise: the error "
-            "depends on how many small counts there are, and is not known. The noise is that of a kept cell."
+            f"Noisy counts under {query.threshold.least:,} are dropped, and cells without a row have no "
+            "noise: the error depends on how many small counts there are, and is not known. The noise is "
+            "that of a kept cell."
         )
     rows = []
     for level, depths in enumerate(reached):
         each = finest / _nodes(data, depths)
-        row = _row(level, level_name(data, depths) if level else "total", level_query(data, reached[-1]),
-                   finest, noise)  # fmt: skip
-        rows.append(row | ({"standard_error": noise * math.sqrt(each)} if method == "VanillaGauss" else {}))
+        row = _row(level, level_name(data, depths) if level else "total", query)
+        if method == "VanillaGauss":
+            row["standard_error"] = row["noise_deviation"] * math.sqrt(each)
+        rows.append(row)
     return Expected(method, frame(rows), (note,), epsilon)
 
 
@@ -290,12 +293,13 @@ def _nodes(data: Flows, depths: Sequence[int]) -> int:
     return math.prod(int(axis.tree.level_sizes[d]) for axis, d in zip(data.axes, depths, strict=True))
 
 
-def _row(level: int, name: str, query: str, measured: int, noise: float) -> dict[str, Any]:
+def _row(level: int, name: str, query: Query) -> dict[str, Any]:
+    deviation = gaussian_deviation if query.noise == GAUSSIAN else geometric_deviation
     return {
         "level": level,
         "counts_of": name,
-        "query": query,
-        "measured": measured,
-        "noise_deviation": noise,
+        "query": query.name,
+        "measured": query.answers,
+        "noise_deviation": deviation(query.sensitivity, query.loss),
         "standard_error": np.nan,
     }

@@ -7,52 +7,53 @@ depends on the release, not on the number of possible cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
 from hierdp.mechanisms.public import public_axes
 from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.top_down import queries
 from hierdp.mechanisms.top_down.levels import (
     Children,
     Level,
     depths_of,
     finest_cells_of,
-    finest_places,
     level_name,
-    level_query,
     nodes_above,
     refinements,
     refuse_clashes,
     root,
     table,
 )
+from hierdp.mechanisms.top_down.queries import TrueCounts, finest_shape, shares_of
 from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import Ledger, Spend, check_delta, check_epsilon, split
+from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.noise import ExactNoise, Noise, deviation_of, threshold
-from hierdp.privacy.rounding import root_of
+from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.privacy.threshold import EXACT
 from hierdp.privacy.whom import whom_of
 from hierdp.record.release import Release
+from hierdp.record.spool import ALL, Steps
 from hierdp.record.step import Solving, Step
 from hierdp.tables import AxisLike, Flows, flows
 from hierdp.tables.cells import axes_by_name
 from hierdp.tables.persons import Persons
+from models import Model
 from models.arithmetic.arrays import Ints
 
-Found = tuple[list[Level], list[Step], list[Spend]]
-
-TOTAL = "the total"
-"""What is measured of unbounded neighbours' root, as the budget names it."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST_CELLS = 20_000_000
 """The most possible finest cells for VanillaGauss, whose exact noise takes minutes."""
@@ -253,39 +254,82 @@ def top_down(
     epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
     refuse_clashes(data.axis_names)
-    order = refinements(data, first)
-    noise, rho = noise or ExactNoise(), CONVERSIONS[conversion](epsilon, delta)
     if chosen.model is not None:
-        budgets = split(rho, len(order) + (not unit.bounded), shares)
-        levels, steps, spends = _level_by_level(
-            data, order, budgets, noise, chosen, unit, solver, zeros_of(zeros, data)
-        )
-    elif zeros is not None:
-        raise InputError(f"{method} takes no `zeros`: it does not go level by level")
-    elif shares is not None:
-        raise InputError(f"{method} takes no `shares`: it measures only the finest counts")
-    elif method == "SH":
-        levels, steps, spends = _stable(data, order, epsilon, delta, noise, unit, rule)
-    else:
-        levels, steps, spends = _all_cells(data, order, rho, noise, unit)
-    ledger = Ledger(epsilon, delta, unit.neighbours, tuple(spends), conversion, threshold=rule)
-    settings = settings_of(data, order, data.total, unit, shares, solver.backend, zeros)
+        zeros_of(zeros, data)  # the data must not contain any
+    true = TrueCounts(data, refinements(data, first))
+    measure, steps = Measuring(true, noise or ExactNoise()), Steps(chosen.solving(solver), ALL)
+    found, settings = published(
+        without_counts(data),
+        chosen,
+        epsilon,
+        delta,
+        measure,
+        steps,
+        unit,
+        data.total if unit.bounded else None,
+        shares=shares,
+        first=first,
+        backend=solver.backend,
+        conversion=conversion,
+        rule=rule,
+        zeros=zeros,
+    )
+    made = measure.measurements
+    ledger = Ledger(epsilon, delta, unit.neighbours, made.spends, conversion, threshold=rule)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
-    made = table_of(data, levels, deviation_of(spends[0]) if method == "VanillaGauss" else None)
-    return Release(chosen.name, made, ledger, tuple(steps), settings, regions=regions)
+    return Release(chosen.name, found, ledger, steps.kept, settings, regions=regions, measurements=made)
 
 
-def settings_of(
+def published(
     data: Flows,
-    order: Sequence[int],
-    total: int,
-    unit: Unit,
-    shares: Sequence[float] | None,
-    backend: str | None,
+    method: Method,
+    epsilon: float,
+    delta: float,
+    measure: Measure,
+    solve: Solving,
+    unit: Unit = ONE_TRIP,
+    total: int | None = None,
+    shares: Sequence[float] | None = None,
+    first: str | None = None,
+    backend: str | None = None,
+    conversion: str = TIGHTER,
+    rule: str = EXACT,
     zeros: str | None = None,
-) -> dict[str, Any]:
-    """The settings for the manifest; only the axes and the unknown region of `data` are used."""
-    return {
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings of a release: a function of its measurements and of public facts.
+
+    Parameters
+    ----------
+    data : Flows
+        Without counts: only the axes and the unknown region are used.
+    method : Method
+    epsilon, delta : float
+    measure, solve : callable
+        What answers queries about `TrueCounts`, and what solves models.
+    unit : Unit
+    total : int, optional
+        The public total; only with unbounded neighbours it is not public.
+    shares, first, conversion, rule, zeros
+        As in `top_down`.
+    backend : str, optional
+        The chosen solver.
+    """
+    order = refinements(data, first)
+    deviation = None
+    if method.model is not None:
+        budgets = shares_of(CONVERSIONS[conversion](epsilon, delta), order, unit, shares)
+        known = zeros_of(zeros, data)
+        model, answer = method.model, partial(method.answer, by_solver=backend is not None)
+        levels = level_by_level(data, order, budgets, unit, total, known, measure, solve, model, answer)
+    elif zeros is not None:
+        raise InputError(f"{method.name} takes no `zeros`: it does not go level by level")
+    elif shares is not None:
+        raise InputError(f"{method.name} takes no `shares`: it measures only the finest counts")
+    elif method.name == "SH":
+        levels = stability_histogram(data, order, epsilon, delta, unit, rule, measure)
+    else:
+        levels, deviation = all_cells(data, order, CONVERSIONS[conversion](epsilon, delta), unit, measure)
+    return table_of(data, levels, deviation), {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
         **({} if data.unknown is None else {"unknown": data.unknown}),
@@ -297,17 +341,124 @@ def settings_of(
     }
 
 
-def table_of(data: Flows, levels: Sequence[Level], deviation: float | None = None) -> Any:
+def level_by_level(
+    data: Flows,
+    order: Sequence[int],
+    budgets: Sequence[float],
+    unit: Unit,
+    total: int | None,
+    zeros: Zeros | None,
+    measure: Measure,
+    solve: Solving,
+    model: Callable[[Ints, Ints, Ints], Model],
+    answer: Callable[[Step], Ints],
+) -> list[Level]:
+    """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
+
+    Parameters
+    ----------
+    data : Flows
+        Only the axes and the unknown region are used.
+    order : sequence of int
+        The axis that each level refines.
+    budgets : sequence of float
+        See `queries.shares_of`.
+    unit : Unit
+    total : int, optional
+        The public total, with bounded neighbours.
+    zeros : Zeros, optional
+    measure, solve : callable
+        See `published`.
+    model, answer : callable
+        See `Method`.
+
+    Returns
+    -------
+    list of Level
+        The nodes with a positive count, from the root.
+    """
+    if total is None:
+        noisy = measure(queries.total(unit, budgets[0])).answers
+        levels = [root(data.axes, max(0, int(noisy[0])))]
+    else:
+        levels = [root(data.axes, total)]
+    kept = np.zeros(1, dtype=np.int64)
+    for axis, share in zip(order, budgets[-len(order) :], strict=True):
+        children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
+        public = total if len(levels) == 1 else None
+        noisy = measure(queries.children_of(data, children, kept, unit, share, public)).answers
+        problem = model(noisy, levels[-1].counts, children.offsets)
+        counts = answer(solve(level_name(data, children.depths), problem))
+        kept = np.flatnonzero(counts)
+        levels.append(children.level(kept, counts[kept]))
+    measure.end()
+    return levels
+
+
+def all_cells(
+    data: Flows, order: Sequence[int], rho: float, unit: Unit, measure: Measure
+) -> tuple[list[Level], float | None]:
+    """VanillaGauss: noise on every possible finest cell (Theorem 6), with their sums.
+
+    Returns
+    -------
+    list of Level
+        The nodes with counts other than 0, from the root.
+    float or None
+        The standard deviation of the noise.
+    """
+    shape = finest_shape(data)
+    possible = math.prod(shape)
+    if possible > MOST_CELLS:
+        raise InputError(
+            f"VanillaGauss draws noise for every possible finest cell, here {' × '.join(map(str, shape))} = "
+            f"{possible:,}; at most {MOST_CELLS:,} are allowed. Choose another method, or coarser regions"
+        )
+    measured = measure(queries.level(data, depths_of(data.axes, order)[-1], unit, rho, possible))
+    measure.end()
+    there = np.flatnonzero(measured.answers)
+    return summed_up(data, order, there, measured.answers[there]), deviation_of(measured.spend)
+
+
+def stability_histogram(
+    data: Flows,
+    order: Sequence[int],
+    epsilon: float,
+    delta: float,
+    unit: Unit,
+    rule: str,
+    measure: Measure,
+) -> list[Level]:
+    """SH: noisy positive counts over a threshold (Theorem 8), with their sums."""
+    measured = measure(queries.stable(data, order, unit, epsilon, delta, rule))
+    measure.end()
+    assert measured.positions is not None
+    return summed_up(data, order, measured.positions, measured.answers)
+
+
+def summed_up(data: Flows, order: Sequence[int], positions: Ints, counts: Ints) -> list[Level]:
+    """All levels, from some finest cells, by their positions among all; only the axes of `data` are used."""
+    cells = np.stack(np.unravel_index(positions, finest_shape(data)), axis=1).astype(np.int64)
+    below = [nodes.level for nodes in nodes_above(data.axes, order, cells, counts)]
+    return [root(data.axes, int(counts.sum())), *below]
+
+
+def table_of(data: Flows, levels: Sequence[Level], deviation: float | None = None) -> DataFrame:
     """One row for each node with a positive count; only the axes of `data` are used.
 
     If counts are not post-processed, the standard deviation of the finest counts' noise gives the standard
     errors.
     """
-    made = table(data, levels)
+    made: DataFrame = table(data, levels)
     if deviation is not None:
         cells = np.concatenate([finest_cells_of(data.axes, level)[level.shown] for level in levels])
         made["standard_error"] = deviation * np.sqrt(cells)
     return made
+
+
+def without_counts(data: Flows) -> Flows:
+    """The axes and the unknown region, which are public."""
+    return Flows(data.axes, data.axis_names, data.cells[:0], data.counts[:0], data.unknown)
 
 
 def inf_tda(
@@ -317,146 +468,8 @@ def inf_tda(
     return top_down(data, epsilon, delta, noise, first=first)
 
 
-def true_table(data: Flows, first: str | None = None) -> Any:
+def true_table(data: Flows, first: str | None = None) -> DataFrame:
     """The true counts in the form of a release's table, for experiments."""
     below = nodes_above(data.axes, refinements(data, first), data.cells, data.counts)
-    return table(data, [root(data.axes, data.total), *(nodes.level for nodes in below)])
-
-
-class Measuring(Protocol):
-    """Gives noisy counts, level by level: by noise on the true counts, or as saved in a release."""
-
-    def __call__(self, children: Children, kept: Ints, /) -> Ints:
-        """Noisy counts of all children of a level; `kept` are its nodes' positions when it was measured."""
-
-
-def post_process(
-    data: Flows,
-    order: Sequence[int],
-    top: int,
-    measured: Measuring,
-    method: Method,
-    solving: Solving,
-    zeros: Zeros | None = None,
-) -> tuple[list[Level], list[Step]]:
-    """Algorithm 1 with any post-processing of a level; the children of positive nodes are measured.
-
-    Parameters
-    ----------
-    data : Flows
-        Only the axes are used.
-    order : sequence of int
-        The axis that each level refines.
-    top : int
-        The total, public or noisy.
-    measured : callable
-    method : Method
-        A method with a model.
-    solving : callable
-        Solves the problems.
-    zeros : Zeros, optional
-
-    Returns
-    -------
-    list of Level
-        The nodes with a positive count, from the root.
-    list of Step
-    """
-    assert method.model is not None
-    levels, steps, kept = [root(data.axes, top)], list[Step](), np.zeros(1, dtype=np.int64)
-    for axis in order:
-        children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
-        model = method.model(measured(children, kept), levels[-1].counts, children.offsets)
-        steps.append(solving(level_name(data, children.depths), model))
-        answer = np.asarray(steps[-1].solution.x)
-        kept = np.flatnonzero(answer)
-        levels.append(children.level(kept, answer[kept]))
-    return levels, steps
-
-
-class _Measured:
-    """Noise on the true counts of the children of released nodes, level by level."""
-
-    def __init__(
-        self, data: Flows, order: Sequence[int], budgets: Sequence[float], noise: Noise, unit: Unit
-    ) -> None:
-        self.spends: list[Spend] = []
-        self._data, self._noise, self._unit = data, noise, unit
-        self._levels = zip(nodes_above(data.axes, order, data.cells, data.counts), budgets, strict=True)
-        self._among = np.zeros(1, dtype=np.int64)  # positions of the true nodes; -1 if not measured
-
-    def __call__(self, children: Children, kept: Ints, /) -> Ints:
-        """See `Measuring`."""
-        true, share = next(self._levels)
-        self._among = true.among(children, _positions(kept, self._among))
-        counts = np.zeros(children.size, dtype=np.int64)
-        counts[self._among[self._among >= 0]] = true.level.counts[self._among >= 0]
-        squared = self._unit.squared_sensitivity_over(finest_places(self._data, children.depths))
-        query = level_query(self._data, children.depths)
-        measured = self._noise.gaussian(counts, query, root_of(squared), share)
-        self.spends.append(measured.spend)
-        return measured.counts
-
-
-def _level_by_level(
-    data: Flows,
-    order: Sequence[int],
-    budgets: Sequence[float],
-    noise: Noise,
-    method: Method,
-    unit: Unit,
-    solver: SolverOptions,
-    zeros: Zeros | None,
-) -> Found:
-    """Algorithm 1, or that of Appendix B with unbounded neighbours."""
-    top, spends = data.total, list[Spend]()
-    if not unit.bounded:
-        total = noise.gaussian(np.array([top], dtype=np.int64), TOTAL, float(unit.trips), budgets[0])
-        top, spends = max(0, int(total.counts[0])), [total.spend]
-    measured = _Measured(data, order, budgets[-len(order) :], noise, unit)
-    levels, steps = post_process(data, order, top, measured, method, method.solving(solver), zeros)
-    return levels, steps, [*spends, *measured.spends]
-
-
-def _positions(kept: Ints, among: Ints) -> Ints:
-    """Positions among the kept children, from positions among all children; -1 if not kept."""
-    if not kept.size:
-        return np.full_like(among, -1)
-    at = np.minimum(np.searchsorted(kept, among), kept.size - 1)
-    return np.where(kept[at] == among, at, -1)
-
-
-def _stable(
-    data: Flows, order: Sequence[int], epsilon: float, delta: float, noise: Noise, unit: Unit, rule: str
-) -> Found:
-    """The stability histogram (Theorem 8) of the finest counts, with their sums."""
-    finest = depths_of(data.axes, order)[-1]
-    changes = unit.changes_over(finest_places(data, finest))
-    least = threshold(changes, epsilon, delta, rule)
-    kept, measured = noise.stable(data.counts, level_query(data, finest), changes, epsilon, least)
-    return summed_up(data, order, data.cells[kept], measured.counts), [], [measured.spend]
-
-
-def _all_cells(data: Flows, order: Sequence[int], rho: float, noise: Noise, unit: Unit) -> Found:
-    """Noise on every possible finest cell (Theorem 6), with their sums."""
-    shape = [int(axis.tree.level_sizes[-1]) for axis in data.axes]
-    possible = math.prod(shape)
-    if possible > MOST_CELLS:
-        raise InputError(
-            f"VanillaGauss draws noise for every possible finest cell, here {' × '.join(map(str, shape))} = "
-            f"{possible:,}; at most {MOST_CELLS:,} are allowed. Choose another method, or coarser regions"
-        )
-    counts = np.zeros(possible, dtype=np.int64)
-    counts[np.ravel_multi_index(tuple(data.cells.T), shape)] = data.counts
-    finest = depths_of(data.axes, order)[-1]
-    sensitivity = root_of(unit.squared_sensitivity_over(finest_places(data, finest)))
-    measured = noise.gaussian(counts, level_query(data, finest), sensitivity, rho)
-    there = np.flatnonzero(measured.counts)
-    cells = np.stack(np.unravel_index(there, shape), axis=1).astype(np.int64)
-    return summed_up(data, order, cells, measured.counts[there]), [], [measured.spend]
-
-
-def summed_up(data: Flows, order: Sequence[int], cells: Ints, counts: Ints) -> list[Level]:
-    """All levels, from the finest cells; only the axes of `data` are used."""
-    below = [nodes.level for nodes in nodes_above(data.axes, order, cells, counts)]
-    return [root(data.axes, int(counts.sum())), *below]
+    made: DataFrame = table(data, [root(data.axes, data.total), *(nodes.level for nodes in below)])
+    return made

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hierdp import execution
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.record.step import NotSolved, Solving, Step, require_proved
+from hierdp.record.step import NotProved, NotSolved, Solving, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.segments import by_segment
@@ -32,6 +32,9 @@ INTEGER = "highs"
 MOST_WHOLE = 1_000
 MOST_REAL = 50_000
 """Counts in one program for a solver, with and without integrality; siblings stay together."""
+
+FLOATS = 1e-6
+"""Allowed error of a solver's real answer, relative to the largest noisy count."""
 
 DIGITS = 6
 """Digits after the point of a solver's real answer; equal parts may differ beyond these."""
@@ -120,6 +123,34 @@ class Method:
     takes: tuple[str, ...] = ()
     rounding: Callable[[Ints, Floats, Ints, Ints, Ints], Ints] | None = None
     choosing: Callable[[Ints, Ints, Ints, Ints], Ints] | None = None
+
+    def answer(self, step: Step, by_solver: bool) -> Ints:
+        """A step's answer, which is the one that the method takes.
+
+        Parameters
+        ----------
+        step : Step
+        by_solver : bool
+            Whether a solver gave the nearest reals: its floats may order equal fractional parts differently.
+
+        Raises
+        ------
+        NotProved
+            If it is another one.
+        """
+        x, model = np.asarray(step.solution.x), step.model
+        if self.choosing is not None:
+            assert isinstance(model, Chebyshev)
+            if not np.array_equal(x, self.choosing(*model.data, model.least_distance())):
+                raise NotProved(f"step {step.name!r} does not lower the largest counts first")
+        if self.rounding is not None:
+            assert isinstance(model, FixedSum)
+            floor, part = nearest_fractions(*model.data)
+            nearest = self.rounding(floor, part, *model.data)
+            same = np.array_equal(x, nearest)
+            if not same and not (by_solver and _as_near(x, nearest, floor + part, model.data[0])):
+                raise NotProved(f"step {step.name!r} does not have the rounded nearest real answer")
+        return x
 
 
 def large_first(noisy: Ints, totals: Ints, offsets: Ints, distances: Ints) -> Ints:
@@ -246,6 +277,12 @@ def nearest_fractions(noisy: Ints, totals: Ints, offsets: Ints) -> tuple[Ints, F
     floor[along] = np.where(inside, y + shift[owner], 0)
     part[along] = np.where(inside, (rest / np.maximum(many, 1))[owner], 0.0)
     return floor, part
+
+
+def _as_near(answer: Ints, nearest: Ints, real: Floats, noisy: Ints) -> bool:
+    """Whether an answer rounds equally well."""
+    slack = FLOATS * noisy.size * float(np.abs(noisy).max(initial=0))
+    return bool(np.abs(answer - real).sum() <= np.abs(nearest - real).sum() + slack)
 
 
 def _chosen(key: NDArray[np.generic], many: Ints, offsets: Ints) -> NDArray[np.bool_]:

@@ -1,0 +1,124 @@
+"""Checks of releases by the mechanisms of Boninsegna & Silvestri 2025."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import is_cells
+from hierdp.measurements.measuring import Differs, Measure
+from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.top_down.mechanism import published
+from hierdp.mechanisms.top_down.repairs import METHODS
+from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.privacy.budget import rules_of
+from hierdp.record.files import REGIONS
+from hierdp.record.properties import Regions
+from hierdp.record.step import NotProved, Solving
+from hierdp.tables import Flows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def again(
+    measure: Measure, solve: Solving, _: DataFrame, manifest: Mapping[str, Any], regions: Regions
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The table and the settings, from the measurements, the steps, and the public axes."""
+    try:
+        return published(measure=measure, solve=solve, **options_of(manifest, regions))
+    except NotProved as other:
+        raise Differs(str(other)) from None
+
+
+def options_of(manifest: Mapping[str, Any], regions: Regions) -> dict[str, Any]:
+    """What `published` takes, apart from the measurements and the steps."""
+    settings, budget = manifest["settings"], manifest["budget"]
+    method, (conversion, rule) = METHODS[manifest["mechanism"]], rules_of(budget)
+    return {
+        "data": no_flows(settings, regions),
+        "method": method,
+        "epsilon": budget["epsilon"],
+        "delta": budget["delta"],
+        "unit": unit_of(settings),
+        "total": settings.get("total"),
+        "shares": settings.get("shares"),
+        "first": settings["order"][0],
+        "backend": settings.get("backend") if "backend" in method.takes else None,
+        "conversion": conversion,
+        "rule": rule,
+        "zeros": settings.get("zeros"),
+    }
+
+
+def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
+    """The axes in the settings, and the unknown region, without counts.
+
+    Raises
+    ------
+    Differs
+        If an axis does not have that region.
+    """
+    names, unknown = tuple(settings["axes"]), settings.get("unknown")
+    axes = tuple(regions[name] for name in names)
+    if unknown is not None and any((axis.positions([unknown]) < 0).any() for axis in axes):
+        raise Differs(f"an axis has no region {unknown!r} for unknown places")
+    nothing = np.empty(0, dtype=np.int64)
+    return Flows(axes, names, nothing.reshape(0, len(names)), nothing, unknown)
+
+
+def unit_of(settings: Mapping[str, Any]) -> Unit:
+    """What one person can change, according to the settings."""
+    trips, distinct = settings.get("trips_a_person", 1), settings.get("all_different", True)
+    return Unit(trips, distinct, "total" in settings)
+
+
+def neighbours(settings: Mapping[str, Any]) -> str:
+    """The neighbouring relation, in words."""
+    return unit_of(settings).neighbours
+
+
+def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
+    """The number of rows of a person, if neighbours are unbounded; None if a person is replaced."""
+    unit = unit_of(settings)
+    return None if unit.bounded else unit.trips
+
+
+def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
+    """What is wrong with a table of cells along several axes, in words; empty if nothing is."""
+    settings = manifest["settings"]
+    if not is_cells(settings, table):
+        return "the settings lack the axes of such a table"
+    axes: Mapping[str, list[str]] = settings["axes"]
+    order = list(settings["order"])
+    columns = ["level", *(part for name in axes for part in (f"{name}_level", name)), "count"]
+    if list(table.columns) not in (columns, [*columns, "standard_error"]):
+        return f"its columns are {list(table.columns)}, not {columns}"
+    if list(regions) != list(axes):
+        return f"{REGIONS} has the axes {list(regions)}, not {list(axes)}"
+    wrong = (_axis(table, name, places, list(axes[name]), order) for name, places in regions.items())
+    return next(filter(None, wrong), "")
+
+
+def _axis(table: DataFrame, name: str, hierarchy: Hierarchy, levels: list[str], order: list[str]) -> str:
+    if list(hierarchy.levels) != levels:
+        return f"{REGIONS} has other levels of {name} than the manifest"
+    if order.count(name) != hierarchy.tree.depth:
+        return f"the manifest's order does not go down to the last level of {name}"
+    for level in range(len(order) + 1):
+        reached = levels[order[:level].count(name)]
+        if (table.loc[table["level"] == level, f"{name}_level"] != reached).any():
+            return f"a row of level {level} has {name} at another level than {reached!r}"
+    return ""
+
+
+CHECKING = Checking(
+    shape,
+    again=again,
+    neighbours=neighbours,
+    rounded=[name for name, method in METHODS.items() if method.rounding],
+    rows_of_a_person=rows_of_a_person,
+)
