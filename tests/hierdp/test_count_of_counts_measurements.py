@@ -11,7 +11,7 @@ from test_check import change_manifest, failed, verdicts
 from test_measurement_files import CASES, change
 
 from hierdp import Measurements
-from hierdp.check import FAILS, HOLDS
+from hierdp.check import FAILS, HOLDS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file
@@ -20,6 +20,7 @@ from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates, side_by_side
+from hierdp.mechanisms.count_of_counts.estimates import Sizes
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.files import MEASUREMENTS
 from hierdp.record.spool import Spool, Steps
@@ -153,6 +154,7 @@ def asks(sizes):
 @pytest.mark.parametrize("rows", [1, 2, 4, 100])
 def test_recorded_parts_are_those_that_were_measured(sizes, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(file, "ROWS", rows)
+    monkeypatch.setattr(Recording, "MOST", 1000 if rows > 4 else 3)
     measure = Measuring(np.arange(6) * 100, SimulatedNoise(1))
     first, second = (measure.each(asks(sizes), sizes) for _ in range(2))
     measure.end()
@@ -169,10 +171,14 @@ def test_recorded_parts_are_those_that_were_measured(sizes, rows, tmp_path, monk
 
 
 @pytest.mark.parametrize("sizes", [[5], [2, 3], [7], [2, 5]])
-def test_other_numbers_of_answers_are_refused_before_the_last_part(sizes):
+@pytest.mark.parametrize("rows", [1, 100])
+def test_other_numbers_of_answers_are_refused_before_the_last_part(sizes, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(file, "ROWS", rows)
     measure = Measuring(np.arange(6), SimulatedNoise(1))
     assert len(list(measure.each(asks([2, 4]), [2, 4]))) == 2
-    parts, got = Recorded(measure.measurements).each(asks(sizes), sizes), []
+    measure.measurements.write(tmp_path / "file")
+    found = Measurements(MeasurementsFile(tmp_path / "file"))
+    parts, got = Recorded(found).each(asks(sizes), sizes), []
     with pytest.raises(OtherQuery, match=f"has {sum(sizes)} answers, but 6 are recorded"):
         got.extend(parts)
     assert len(got) < len(sizes)
@@ -182,7 +188,7 @@ def test_other_numbers_of_answers_are_refused_before_the_last_part(sizes):
 def test_levels_in_parts_are_compared_where_regions_have_groups(sizes):
     """One of three parents and one of four children has no groups; each of the others has two answers."""
     above = replace(asks([4]), level=(TREE, 1), nodes=np.array([0, 2]))
-    below = replace(asks(sizes), level=(TREE, 2), nodes=np.array([0, 1, 3]))
+    below = replace(asks(sizes), level=(TREE, 2), nodes=np.array([0, 2, 3]))
     measure = Measuring(np.array([5, 60, 7, 80, 9, 90]), SimulatedNoise(1))
     first = np.concatenate(list(measure.each(above, [4]))).reshape(2, 2)
     children = np.concatenate(list(measure.each(below, sizes))).reshape(3, 2)
@@ -190,9 +196,27 @@ def test_levels_in_parts_are_compared_where_regions_have_groups(sizes):
     list(recorded.each(above, [4]))
     list(recorded.each(below, sizes))
     (twice,) = recorded.twice
-    expected = first - [children[0] + children[1], children[2]]
+    expected = first - [children[0], children[1] + children[2]]
     assert twice.differences.tolist() == expected.ravel().tolist()
-    assert twice.counts.tolist() == [2, 2, 1, 1]
+    assert twice.counts.tolist() == [1, 1, 2, 2]
+
+
+def test_sizes_of_secret_numbers_of_groups_are_not_compared(written):
+    """Groups were cut or added at each level by itself, so only the numbers of groups are compared."""
+    found = {line.check: line.why for line in check(written("Hc, everything secret"))}
+    assert found["noise"].startswith("4 sums measured twice differ")
+
+
+@pytest.mark.parametrize("method", ["Hg", "Hc"])
+def test_a_step_of_many_regions_has_the_groups_of_each(method):
+    """The last group of a region may have the size of the first group of the next."""
+    together = estimates.Together(np.array([1, 3]), np.array([2, 3]), estimates.METHODS[method], Sizes(4))
+    runs = Runs.from_rows([((9,), (9,)), ((1, 3), (1, 1)), ((), ()), ((3, 4), (2, 1))])
+    (true,) = together.true(runs)
+    assert true.size == together.cells == sum(together.sizes)
+    found = together.estimates(true, None)
+    assert [found.of(row)[0].tolist() for row in range(2)] == [[1, 3], [3, 4]]
+    assert found.counts.tolist() == [1, 1, 2, 1]
 
 
 def test_duckdb_and_pandas_read_the_same(written):

@@ -188,6 +188,15 @@ def test_other_settings_do_not_give_the_repair(name, value, tmp_path):
     assert "table from steps" in {line.check for line in check(out) if line.verdict == FAILS}
 
 
+def test_a_region_of_the_last_level_without_a_given_count_fails_the_check(tmp_path):
+    out = repair(table(), **COLUMNS).write(tmp_path / "out")
+    frame = pd.read_parquet(out / "released.parquet")
+    frame.loc[4, "given"] = None
+    frame.to_parquet(out / "released.parquet", index=False)
+    (line,) = (line for line in check(out) if line.check == "table from steps")
+    assert (line.verdict, line.why) == (FAILS, "a region of the last level has no given count")
+
+
 def test_counts_that_the_steps_do_not_give_fail_the_check(tmp_path):
     out = repair(table(), **COLUMNS).write(tmp_path / "out")
     path = out / "released.parquet"

@@ -258,7 +258,7 @@ def size_query(level: str, share: float, steps: Sequence[Together], places: Hier
 def estimates(
     answers: Iterator[Ints], solve: Solving, steps: Iterable[Together], name: Names
 ) -> Iterator[Runs]:
-    """Find the nearest groups by size to the measurement of a level, one step after another.
+    """Find the nearest groups by size to what was measured, one step after another.
 
     At most `CELLS` noisy numbers are held, or those of one step.
 

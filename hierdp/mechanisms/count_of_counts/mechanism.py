@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -378,26 +377,25 @@ def _estimates(
     steps: Sequence[Together],
 ) -> Iterator[Runs]:
     """The estimates of the regions of each step."""
-    shown = progress.steps(steps, "noise and repair, step by step", len(steps))
-    level_of, regions = places.tree.level, np.concatenate(places.names)
-    asked = list[tuple[int, int, Iterator[Ints]]]()
+    level_of, names = places.tree.level, np.concatenate(places.names)
+    answers = list[Iterator[Ints]]()
     for level, _, share in levels:
         here = [step for step in steps if level_of[step.regions[0]] == level]
         if here:  # otherwise there are no groups at all
             query = size_query(places.levels[level], share, here, places)
-            asked.append((level, len(here), measure.each(query, _sizes(here))))
+            answers.append(measure.each(query, _sizes(here)))
     measure.end()
-    for level, many, answers in asked:
-        names = partial(_names, places.levels[level], regions)
-        yield from estimates(answers, solve, islice(shown, many), names)
+
+    def name(regions: Ints) -> list[str]:
+        level = places.levels[level_of[regions[0]]]
+        return [f"{level} {region}" for region in names[regions].tolist()]
+
+    shown = progress.steps(steps, "noise and repair, step by step", len(steps))
+    return estimates(chain.from_iterable(answers), solve, shown, name)
 
 
 def _sizes(steps: Sequence[Together]) -> Iterator[int]:
     return chain.from_iterable(step.sizes for step in steps)
-
-
-def _names(level: str, names: NDArray[Any], regions: Ints) -> list[str]:
-    return [f"{level} {name}" for name in names[regions].tolist()]
 
 
 def measure(
