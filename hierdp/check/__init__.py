@@ -158,7 +158,7 @@ def _checks(
         ("warnings", lambda: _check_cautions(folder, table, manifest)),
         ("same noise", lambda: check_same_noise(folder, manifest)),
         ("public", lambda: check_public(manifest, older=not _same_version(manifest))),
-        ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), regions, checking)),
+        ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), checking)),
         ("report", lambda: check_report(folder, table, manifest)),
         ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit, all_steps)),
     ]

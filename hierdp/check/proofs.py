@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,6 @@ BOUND = 1e-7
 """Relative tolerance for bounds in floats, as in certificates; other prices give other bounds."""
 
 
-Replaying = Callable[[Replay], str]
-"""Recomputes the table from a release's steps, and says how in words; raises `Differs` if it differs."""
-
-
 def check_proofs(
     folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT, every: bool = False
 ) -> Iterator[CheckResult]:
@@ -47,13 +43,9 @@ def check_proofs(
     see `GeneralCheck`.
     """
     manifest = release.manifest
-    replay: Replaying | None = None
     again, optimal, one_by_one = None, False, False
     if checking is not None:
-        if checking.again is not None:
-            replay = again = Again(checking, release, folder / PROOFS, limit)
-        else:
-            replay = _replay_of(checking, release)
+        again = Again(checking, release, folder / PROOFS, limit)
         if checking.one_by_one is not None:
             one_by_one = checking.one_by_one(manifest, release.regions)
         optimal = manifest["mechanism"] not in checking.rounded
@@ -66,7 +58,7 @@ def check_proofs(
         yield CheckResult(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
-        replayed, saved = (None, None) if replay is None else _replayed(replay, iter(()))
+        replayed, saved = (None, None) if again is None else _replayed(again, iter(()))
         if replayed is not None:
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
         yield from _check_noise(saved, manifest)
@@ -84,28 +76,22 @@ def check_proofs(
     else:
         general = GeneralCheck(lines, every, limit)
         proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)
-        yield from _check_each(proofs, lines, replay, manifest)
+        yield from _check_each(proofs, lines, again, manifest)
     if again is not None and checking is not None and checking.measures:
         yield again.queries()
-
-
-def _replay_of(checking: Checking, release: Written) -> Replaying:
-    replay = checking.replay
-    assert replay is not None
-    return lambda saved: replay(saved, release.table, release.manifest, release.regions)
 
 
 def _check_each(
     proofs: _Proofs,
     lines: list[Mapping[str, Any]],
-    replay: Replaying | None,
+    again: Again | None,
     manifest: Mapping[str, Any],
 ) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    replayed, saved = (None, None) if replay is None else _replayed(replay, steps)
+    replayed, saved = (None, None) if again is None else _replayed(again, steps)
     for _ in steps:  # the steps that the replay did not take
         pass
-    if proofs.foreign and replay is None:
+    if proofs.foreign and again is None:
         yield CheckResult("certificates", OPEN, proofs.foreign)
         return
     left = lines[proofs.seen :]
@@ -123,8 +109,8 @@ def _check_each(
         more = f" (and {len(proofs.unproved) - 1} more)" if len(proofs.unproved) > 1 else ""
         yield CheckResult("certificates", OPEN, proofs.unproved[0] + more)
     else:
-        again = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
-        yield CheckResult("certificates", HOLDS, again)
+        proved = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
+        yield CheckResult("certificates", HOLDS, proved)
     yield from proofs.general.result()
     if left:
         yield CheckResult(
@@ -155,11 +141,11 @@ def _check_noise(saved: Replay | None, manifest: Mapping[str, Any]) -> Iterator[
         yield from check_noise(saved.twice, saved.recovered, manifest["budget"]["spends"])
 
 
-def _replayed(replay: Replaying, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, Replay | None]:
+def _replayed(again: Again, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, Replay | None]:
     """Whether the steps give the table, or which step is missing; and the replay, if they do."""
     try:
         saved = Replay(steps)
-        return CheckResult(REPLAY, HOLDS, replay(saved)), saved
+        return CheckResult(REPLAY, HOLDS, again(saved)), saved
     except NotKept as missing:
         return missing, None
     except Differs as differs:

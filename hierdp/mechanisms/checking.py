@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.size_table import Table
 from hierdp.measurements.measuring import Measure
-from hierdp.privacy.expected import Expected
 from hierdp.record.properties import Regions
-from hierdp.record.replay import Replay
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
@@ -32,40 +30,30 @@ class Checking:
     ----------
     shape : callable
         Says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
-    expected_spends : callable or None
-        Gives the neighbouring relation, and the measurements with their losses. None if nothing is measured:
-        then the manifest has no budget, and claims no privacy.
-    replay : callable
-        Also takes the saved steps: repeats the post-processing, and compares the table and the settings. Says
-        in words how the table follows; raises `hierdp.measurements.measuring.Differs` if it does not.
-    again : callable or None
-        In place of these two, of a mechanism that measures nothing, or whose releases have their
-        measurements: runs the mechanism's function with what answers its queries and solves its models, and
-        returns the table and the settings.
-        The manifest lacks `solved` if its method is not that of the release (see `other`). May raise
-        `hierdp.measurements.measuring.Differs`.
+    again : callable
+        Runs the mechanism's function with what answers its queries and solves its models, and returns the
+        table and the settings. The manifest lacks `solved` if its method is not that of the release (see
+        `other`). May raise `hierdp.measurements.measuring.Differs`.
     neighbours : str, callable or None
-        The neighbouring relation, with `again`; if it depends on the settings, it is a function of these.
-        None if nothing is measured.
+        The neighbouring relation; if it depends on the settings, it is a function of these. None if nothing
+        is measured: then the manifest has no budget, and claims no privacy.
     rounded : collection of str
-        The methods whose answers need not be optimal among whole counts; `replay` checks their rounding.
+        The methods whose answers need not be optimal among whole counts; `again` checks their rounding.
     one_by_one : callable, optional
-        Says, of a manifest and its regions, whether `replay` holds one saved step at a time. Then only one
+        Says, of a manifest and its regions, whether `again` holds one saved step at a time. Then only one
         step has to fit the memory limit. By default all steps have to.
     rows_of_a_person : callable, optional
         Gives the number of rows of a person that the sensitivities cover, from the settings; None if
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
         one row.
     other : callable or None
-        With `again`: from the name of another method, the release's settings, and options of the
+        From the name of another method, the release's settings, and options of the
         post-processing by name, the settings for `again` and what solves the models. Raises `InputError` if
         it takes no such option. None if no two methods start from the same measurements.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
-    expected_spends: Callable[[DataFrame, Manifest, Regions], Expected] | None = None
-    replay: Callable[[Replay, DataFrame, Manifest, Regions], str] | None = None
-    again: Again | None = None
+    again: Again
     neighbours: str | Callable[[Settings], str] | None = None
     rounded: Collection[str] = ()
     one_by_one: Callable[[Manifest, Regions], bool] | None = None
@@ -75,4 +63,4 @@ class Checking:
     @property
     def measures(self) -> bool:
         """Whether anything is measured."""
-        return self.expected_spends is not None or self.neighbours is not None
+        return self.neighbours is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.measurements.measuring import MOST_RECOVERED, Differs
+from hierdp.measurements.measuring import Differs
 from hierdp.privacy.twice import Recovered, Twice
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
@@ -61,33 +60,6 @@ class Replay:
         self.twice: list[Twice] = []
         self.recovered: list[Recovered] = []
         self._steps = steps
-        self._ahead: deque[SavedStep] = deque()
-
-    def peek(self, name: str, most: int, ahead: int = 0) -> SavedStep:
-        """Look at a coming step without taking it: the next one, or the one `ahead` steps after it.
-
-        Parameters
-        ----------
-        name : str
-            How its name begins.
-        most : int
-            The most variables that it can have.
-        ahead : int
-
-        Raises
-        ------
-        NotKept
-            If it has another name, or there is no such step.
-        """
-        step = self._step(ahead)
-        if step is None or not step.step.startswith(name):
-            raise NotKept(name, most, step)
-        return step
-
-    def recover(self, query: str, noisy: NDArray[Any]) -> None:
-        """Collect noisy counts of a measurement, named as in the budget; in parts, in the order measured."""
-        if noisy.size + sum(each.noisy.size for each in self.recovered) <= MOST_RECOVERED:
-            self.recovered.append(Recovered(query, np.array(noisy, dtype=np.int64).ravel()))
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Return the saved answer to a problem, in place of solving it.
@@ -99,14 +71,13 @@ class Replay:
         Differs
             If the next step answers another problem.
         """
-        saved = self._step(0)
+        saved = next(self._steps, None)
         if saved is None or saved.step != name:
             raise NotKept(name, _most_variables(model), saved)
         if not same(saved.model, model):
             raise Differs(f"step {name!r} answers a problem other than the one that the steps before it give")
         if saved.problems != tuple(problems):
             raise Differs(f"step {name!r} has regions other than those that the steps before it give")
-        self._ahead.popleft()
         return Step(name, model, SavedAnswer(saved.x, model.objective(saved.x)), saved.problems)
 
     def end(self) -> None:
@@ -117,17 +88,9 @@ class Replay:
         Differs
             If one is left; the message names the first.
         """
-        left = self._step(0)
+        left = next(self._steps, None)
         if left is not None:
             raise Differs(f"step {left.step!r} is not part of the post-processing")
-
-    def _step(self, ahead: int) -> SavedStep | None:
-        while len(self._ahead) <= ahead:
-            step = next(self._steps, None)
-            if step is None:
-                return None
-            self._ahead.append(step)
-        return self._ahead[ahead]
 
 
 def same(one: Model, other: Model) -> bool:

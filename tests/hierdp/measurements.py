@@ -121,15 +121,10 @@ def replayed(made, manifest):
     )
     saved = Replay(iter(steps))
     checking = released_by(manifest["mechanism"]).checking
-    if checking.again is None:
-        checking.replay(saved, made.table, manifest, made.regions)
-    else:
-        spends = spends_of(manifest["budget"])
-        parts = tuple(
-            replace(found, spend=spend) for found, spend in zip(made.measurements, spends, strict=True)
-        )
-        written = Written(manifest, made.table, made.regions, Measurements(parts))
-        Again(checking, written, Path("proofs.zip"))(saved)
+    each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
+    parts = tuple(replace(found, spend=spend) for found, spend in each)
+    written = Written(manifest, made.table, made.regions, Measurements(parts))
+    Again(checking, written, Path("proofs.zip"))(saved)
     return saved
 
 

@@ -93,7 +93,7 @@ def lines_of(read, folder):
         lambda: _check_counts(table, manifest, regions),
         lambda: check_budget(manifest),
         lambda: _check_cautions(folder, table, manifest),
-        lambda: check_expected(table, own, regions, checking),
+        lambda: check_expected(table, own, checking),
         lambda: check_proofs(folder, replace(read, manifest=own), checking),
     ]
     found = []

@@ -167,7 +167,7 @@ def test_a_changed_given_count_or_an_added_budget_fails_the_check(tmp_path):
     assert [line.verdict for line in check_budget(manifest)] == [FAILS]
     checking = released_by(manifest["mechanism"]).checking
     manifest["budget"] = {"spends": []}
-    assert [line.verdict for line in check_expected(made.table, manifest, made.regions, checking)] == [FAILS]
+    assert [line.verdict for line in check_expected(made.table, manifest, checking)] == [FAILS]
 
 
 @pytest.mark.parametrize("proofs", [True, False])
@@ -218,7 +218,7 @@ def test_without_a_fixed_total_it_is_that_of_least_squares():
 def test_a_release_without_its_budget_fails_the_check():
     checking = MECHANISMS["group-size"].checking
     manifest = {"budget": None, "standard_errors": "not known after post-processing"}
-    (line,) = check_expected(pd.DataFrame({"groups": [1]}), manifest, {}, checking)
+    (line,) = check_expected(pd.DataFrame({"groups": [1]}), manifest, checking)
     assert line.verdict == FAILS
     assert line.why == "this mechanism measures, but the manifest has no budget"
 
