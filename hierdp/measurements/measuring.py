@@ -263,6 +263,7 @@ class Recorded:
         found = Measurement(spend, answers, np.concatenate([none, *known]))
         if why := _not_over(query, least, found):
             raise OtherQuery(why)
+        self._recover(spend.query, answers)
         return found
 
     def _pieces(self, number: int) -> Iterator[Measurement]:

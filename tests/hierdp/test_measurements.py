@@ -28,6 +28,7 @@ ONE_OF_EACH = (
     "M_c^dp",
     "Hc of secret groups",
     "InfTDA unbounded",
+    "SH",
     "AHP",
     "Wavelet",
     "H_b^c",
