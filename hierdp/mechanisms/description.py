@@ -46,7 +46,7 @@ class Mechanism:
     releases, guarantee, neighbours : str
         What it publishes, its guarantee, and its neighbouring tables.
     methods : tuple of Method
-    replay : str, optional
+    checks : str, optional
         The module with the ``CHECKING`` of its releases for `hierdp check`, loaded only for these. If None,
         their budgets and tables are not checked against the mechanism.
     released_as : str, optional
@@ -72,7 +72,7 @@ class Mechanism:
     guarantee: str
     neighbours: str
     methods: tuple[Method, ...]
-    replay: str | None = None
+    checks: str | None = None
     released_as: str | None = None
     audit: str | None = None
     expected: str | None = None
@@ -83,9 +83,9 @@ class Mechanism:
     @property
     def checking(self) -> Checking | None:
         """What `hierdp check` needs for its releases, if it is defined."""
-        if self.replay is None:
+        if self.checks is None:
             return None
-        found: Checking = import_module(self.replay).CHECKING
+        found: Checking = import_module(self.checks).CHECKING
         return found
 
     @property

@@ -60,6 +60,7 @@ class Replay:
         self.twice: list[Twice] = []
         self.recovered: list[Recovered] = []
         self._steps = steps
+        self._next: SavedStep | None = None
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Return the saved answer to a problem, in place of solving it.
@@ -71,13 +72,14 @@ class Replay:
         Differs
             If the next step answers another problem.
         """
-        saved = next(self._steps, None)
+        saved = self._peek()  # taken only if it is the answer: a mechanism may go on without one
         if saved is None or saved.step != name:
             raise NotKept(name, _most_variables(model), saved)
         if not same(saved.model, model):
             raise Differs(f"step {name!r} answers a problem other than the one that the steps before it give")
         if saved.problems != tuple(problems):
             raise Differs(f"step {name!r} has regions other than those that the steps before it give")
+        self._next = None
         return Step(name, model, SavedAnswer(saved.x, model.objective(saved.x)), saved.problems)
 
     def end(self) -> None:
@@ -88,9 +90,15 @@ class Replay:
         Differs
             If one is left; the message names the first.
         """
-        left = next(self._steps, None)
+        left = self._peek()
         if left is not None:
             raise Differs(f"step {left.step!r} is not part of the post-processing")
+
+    def _peek(self) -> SavedStep | None:
+        """The next step, which is read when it is needed: it may be large."""
+        if self._next is None:
+            self._next = next(self._steps, None)
+        return self._next
 
 
 def same(one: Model, other: Model) -> bool:

@@ -447,6 +447,10 @@ def test_a_saved_answer_is_taken_for_its_own_problem_only():
         replay().solve("it", others[1])
     with pytest.raises(NotKept):
         replay().solve("that", model)
+    going_on = replay()
+    with pytest.raises(NotKept):
+        going_on.solve("that", model)
+    assert going_on.solve("it", model).solution.x.tolist() == x.tolist()  # it was not taken
     with pytest.raises(Differs):
         replay(("a", "b")).solve("it", model, ("a", "c"))
     with pytest.raises(Differs):

@@ -51,7 +51,7 @@ MECHANISM = Mechanism(
         Method("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
         Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.range_query.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

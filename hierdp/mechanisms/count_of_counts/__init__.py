@@ -56,7 +56,7 @@ MECHANISM = Mechanism(
         Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
         Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

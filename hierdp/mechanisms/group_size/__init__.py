@@ -53,7 +53,7 @@ MECHANISM = Mechanism(
         Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
         Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

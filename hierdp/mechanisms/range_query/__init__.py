@@ -55,7 +55,7 @@ MECHANISM = Mechanism(
         Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         Method("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

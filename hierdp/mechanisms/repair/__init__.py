@@ -29,7 +29,7 @@ MECHANISM = Mechanism(
         Method("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
         Method("least-absolute", "TreeAbsolute", "least absolute deviations"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     released_as="repair: [a-z-]+",
 )

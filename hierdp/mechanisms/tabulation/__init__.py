@@ -50,7 +50,7 @@ MECHANISM = Mechanism(
         Method("GLS", "BlockInference", CUMINGS_MENON),
         Method("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",

@@ -63,7 +63,7 @@ MECHANISM = Mechanism(
         Method("VanillaGauss", "none: noise on all possible cells", f"{BONINSEGNA}, Theorem 6"),
         Method("SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"),
     ),
-    replay=f"{__name__}.checking",
+    checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
