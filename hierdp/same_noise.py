@@ -45,8 +45,8 @@ def repaired(path: Path, method: str, limit: int = LIMIT, **options: Any) -> Rel
     limit : int
         Limit on the memory for reading the release, in bytes.
     **options
-        Those of the post-processing: ``repair`` (range-query), ``window``, ``backend``, ``time_limit``
-        (group-size); see the mechanism's ``from_table``.
+        Those of the post-processing: ``repair`` (range-query), ``window`` (group-size), ``backend`` and
+        ``time_limit`` (group-size, tabulation); see the mechanism's ``from_table``.
 
     Returns
     -------
@@ -214,8 +214,13 @@ def _alike(one: Query, other: Query) -> bool:
         same = tree is known or (
             tree.depth == known.depth and all(map(np.array_equal, tree.levels, known.levels))
         )
-        return level == at and same
-    return one.groups is not None and other.groups is not None and np.array_equal(one.groups, other.groups)
+        parts = ((one.nodes, other.nodes), (one.cells, other.cells))
+        return level == at and same and all(_equal(*pair) for pair in parts)
+    return one.groups is not None and _equal(one.groups, other.groups)
+
+
+def _equal(one: Ints | None, other: Ints | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def _from_data(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,9 +46,9 @@ OF_RELEASES = "repair", "backend", "time_limit"
                    "count, for releases of group-size.")  # fmt: skip
 @click.option("--repair", metavar="NAME",
               help="For releases of range-query: least squares, non-negative or whole.")  # fmt: skip
-@click.option("--backend", metavar="NAME", help="For releases of group-size: the solver.")
+@click.option("--backend", metavar="NAME", help="For releases of group-size and tabulation: the solver.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-              help="For releases of group-size: seconds for each step.")  # fmt: skip
+              help="For releases of group-size and tabulation: seconds for each step.")  # fmt: skip
 @click.option("--root", metavar="NAME",
               help="Name of the region above all others. Default: all.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,

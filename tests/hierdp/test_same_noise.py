@@ -31,6 +31,20 @@ SIZES = {
 }
 BINS = {"axes": [Numbers("age", 0, 60, 12)]}
 
+PEOPLE = pd.DataFrame(
+    {
+        "state": ["A"] * 30 + ["B"] * 20,
+        "sex": np.random.default_rng(1).choice(["f", "m"], 50),
+        "old": np.random.default_rng(2).choice(["no", "yes"], 50),
+    }
+)
+TABLES = {
+    "attributes": {"sex": ["f", "m"], "old": ["no", "yes"]},
+    "levels": ["state"],
+    "delta": 1e-6,
+    "regions_from_data": True,
+}
+
 CASES = [
     ("group-size", HOMES, SIZES, "M_c^dp", "M_c", {}),
     ("group-size", HOMES, SIZES, "M_c", "M_c^dp", {}),
@@ -44,6 +58,11 @@ CASES = [
     ("range-query", AGES, BINS, "H_2", "H_2^c", {"repair": "non-negative"}),
     ("clustering", AGES, BINS, "Laplace", "NF", {}),
     ("clustering", AGES, BINS, "NF", "Laplace", {}),
+    ("tabulation", PEOPLE, TABLES, "TopDown", "BlueDown", {}),
+    ("tabulation", PEOPLE, TABLES, "GLS", "TopDown", {}),
+    ("tabulation", PEOPLE, {**TABLES, "invariants": ["state:total"]}, "BlueDown", "GLS", {}),
+    ("tabulation", PEOPLE, {**TABLES, "invariants": ["state:total"]}, "GLS", "BlueDown", {}),
+    ("tabulation", PEOPLE, {**TABLES, "bounded": False}, "TopDown", "Joint", {"backend": "highs"}),
 ]  # fmt: skip
 
 
@@ -78,6 +97,7 @@ def test_the_result_is_that_of_a_release_with_the_same_noise(
         ("range-query", BINS, "H_b^c", "H_b", {"repair": "whole"}, "H_b takes no repair"),
         ("range-query", BINS, "H_b^c", "H_b", {"width": 2}, "width is not an option of range-query"),
         ("range-query", BINS, "H_b^c", "NF", {}, "range-query has no method 'NF'"),
+        ("tabulation", {**TABLES, "bounds": ["state:total:1.."]}, "TopDown", "GLS", {}, "GLS takes no bounds"),
         ("clustering", BINS, "Laplace", "AHP", {}, "measures 'counts, to sort"),
         ("clustering", BINS, "AHP", "AHP-empirical", {}, "are not the same sums of true counts"),
     ],
@@ -85,7 +105,8 @@ def test_the_result_is_that_of_a_release_with_the_same_noise(
 def test_a_method_that_measures_something_else_is_refused(
     tmp_path, mechanism, options, method, other, more, message
 ):
-    made = hierdp.release(AGES, mechanism, epsilon=1, noise=SimulatedNoise(0), method=method, **options)
+    table = PEOPLE if mechanism == "tabulation" else AGES
+    made = hierdp.release(table, mechanism, epsilon=1, noise=SimulatedNoise(0), method=method, **options)
     opened = hierdp.open(made.write(tmp_path / "first"))
     with pytest.raises(InputError, match=message):
         opened.repair(other, **more)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Measure
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.tabulation.budget import Unit
+from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
 from hierdp.mechanisms.tabulation.mechanism import released_tables
-from hierdp.mechanisms.tabulation.options import UNBIASED
+from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, refuse_unused
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import REGION, counts_in
 from hierdp.privacy.budget import Ledger
 from hierdp.record.files import REGIONS
@@ -77,6 +79,19 @@ def unit_of(settings: Mapping[str, Any]) -> Unit:
     return Unit("total" in settings, settings.get("rows_a_person", 1))
 
 
+def other(
+    name: str, settings: Mapping[str, Any], *, backend: str | None = None, time_limit: float | None = None
+) -> tuple[dict[str, Any], Solving]:
+    """What another method needs that measures the same."""
+    solver = SolverOptions(backend, time_limit)
+    checked(name, solver, METHODS)
+    refuse_unused(
+        name, queries := queries_of(settings), shares(queries, settings["levels"], unit_of(settings))
+    )
+    kept = {option: value for option, value in settings.items() if option != "backend"}
+    return kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
+
+
 def neighbours(settings: Mapping[str, Any]) -> str:
     """The neighbouring relation, in words."""
     return unit_of(settings).neighbours(plan_of(settings["plan"]).invariants)
@@ -94,4 +109,5 @@ CHECKING = Checking(
     neighbours=neighbours,
     one_by_one=lambda *_: True,
     rows_of_a_person=rows_of_a_person,
+    other=other,
 )
