@@ -97,7 +97,7 @@ def test_the_result_is_that_of_a_release_with_the_same_noise(
         ("range-query", BINS, "H_b^c", "H_b", {"repair": "whole"}, "H_b takes no repair"),
         ("range-query", BINS, "H_b^c", "H_b", {"width": 2}, "width is not an option of range-query"),
         ("range-query", BINS, "H_b^c", "NF", {}, "range-query has no method 'NF'"),
-        ("tabulation", {**TABLES, "bounds": ["state:total:1.."]}, "TopDown", "GLS", {}, "GLS takes no bounds"),
+        ("tabulation", {**TABLES, "bounds": ["state:total:1.."]}, "TopDown", "GLS", {}, "no bounds"),
         ("clustering", BINS, "Laplace", "AHP", {}, "measures 'counts, to sort"),
         ("clustering", BINS, "AHP", "AHP-empirical", {}, "are not the same sums of true counts"),
     ],

@@ -85,9 +85,8 @@ def other(
     """What another method needs that measures the same."""
     solver = SolverOptions(backend, time_limit)
     checked(name, solver, METHODS)
-    refuse_unused(
-        name, queries := queries_of(settings), shares(queries, settings["levels"], unit_of(settings))
-    )
+    queries, unit = queries_of(settings), unit_of(settings)
+    refuse_unused(name, queries, shares(queries, settings["levels"], unit))
     kept = {option: value for option, value in settings.items() if option != "backend"}
     return kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
 
