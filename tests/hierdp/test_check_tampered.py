@@ -645,10 +645,13 @@ OTHERS = {
             "top-down",
             UNKNOWN | {"method": method},
             change,
-            ASKED,
+            by,
         )
         for method in ("InfTDA", "VanillaGauss")
-        for what, change in (("kept quiet", without_unknown), ("that is none", setting(unknown="nowhere")))
+        for what, change, by in (
+            ("kept quiet", without_unknown, ASKED),
+            ("that is none", setting(unknown="nowhere"), TIE),
+        )
     },
     "trips, no axes": ("top-down", T, no_axes, "shape"),
     "trips, no public total": ("top-down", T, no_public_total, ASKED),

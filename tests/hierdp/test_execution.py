@@ -27,7 +27,7 @@ from hierdp.counts import size_table
 from hierdp.counts.size_runs import SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
-from hierdp.mechanisms.count_of_counts import count_of_counts, side_by_side
+from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
 from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import repairs as group_size_repairs
@@ -421,7 +421,7 @@ def test_steps_kept_in_a_file_are_the_same_bytes_wherever_they_are_solved(
 ):
     """Count-of-counts with more variables than are held; the regions of a batch are solved elsewhere."""
     monkeypatch.setattr(Steps, "MOST", 40)
-    monkeypatch.setattr(side_by_side, "CELLS", 50)
+    monkeypatch.setattr(estimates, "CELLS", 50)
 
     def job():
         made = count_of_counts(SizeRuns.of(sizes()), 1.0, SimulatedNoise(3), method, max_size=9)

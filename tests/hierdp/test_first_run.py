@@ -43,6 +43,7 @@ COMMANDS = {
         {"solvers.fast.exchange", "solvers.fast.hierarchy", "solvers.fast.hierarchy_relaxed"}
         | {
             "solvers.fast.isotonic",
+            "models.arithmetic.pools",
             "models.witnesses.isotonic_prices",
             "models.witnesses.node_prices",
             "models.witnesses.tree_sums",
@@ -51,7 +52,8 @@ COMMANDS = {
     "count-of-counts": (
         f"{HOUSES} --max-size 200",
         15,
-        {"solvers.fast.isotonic", "solvers.fast.matching", "models.witnesses.isotonic_prices"},
+        {"solvers.fast.isotonic", "models.arithmetic.pools", "solvers.fast.matching"}
+        | {"models.witnesses.isotonic_prices"},
     ),
     "top-down": (
         "trips.csv --axis origin=o_state,o --axis to=d --regions-from-data --count n --delta 1e-8",

@@ -132,22 +132,18 @@ MUTANTS = {
     ),
     "the true total of flows is recorded": (
         Measuring,
-        "_noisy",
+        "_draw",
         mutant(
-            Measuring._noisy,
-            "Measurement(noisy.spend, answers)",
-            "Measurement(noisy.spend, true if query.name == 'the total' else answers)",
+            Measuring._draw,
+            "noisy.counts.ravel()",
+            "(true if query.name == 'the total' else noisy.counts).ravel()",
         ),
         draws("InfTDA unbounded"),
     ),
     "true counts of flows where they are 0": (
         Measuring,
-        "_noisy",
-        mutant(
-            Measuring._noisy,
-            "Measurement(noisy.spend, answers)",
-            "Measurement(noisy.spend, np.where(true == 0, 0, answers))",
-        ),
+        "_draw",
+        mutant(Measuring._draw, "noisy.counts.ravel()", "np.where(true == 0, 0, noisy.counts).ravel()"),
         draws("InfTDA unbounded"),
     ),
     "true counts over the threshold": (
