@@ -200,6 +200,8 @@ class MeasurementsFile(Sequence[Measurement]):
             for name, kind, ours in zip(names, file.schema_arrow.types, schema().types, strict=True):
                 if kind != ours and not (_text(kind) and _text(ours)):
                     raise ValueError(f"its column {name!r} is of type {kind}, not {ours}")
+            if not self._rows:  # of a file without row groups, older versions of pyarrow read no batch
+                return
             for rows in file.iter_batches(min(ROWS, AT_ONCE)):
                 for name, column in zip(names, rows.columns, strict=True):
                     if column.null_count:

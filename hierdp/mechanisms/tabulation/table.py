@@ -61,7 +61,8 @@ def _parents(regions: Hierarchy, level: int, region: Ints) -> Any:
     import pandas as pd
 
     if level == 0:
-        return pd.array([None] * region.size, dtype="str")
+        text = pd.Series([""]).dtype  # not "str": before pandas 3, that makes the text "None" of None
+        return pd.Series([None] * region.size, dtype=text).array
     parents = np.asarray(regions.tree.levels[level - 1])
     return pd.Series(regions.names[level - 1]).array.take(parents[region])
 
