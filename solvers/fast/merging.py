@@ -17,6 +17,9 @@ def solve_merging(model: Merging) -> tuple[Array, None]:
     Ties: half-way between two whole numbers, the even one is taken.
     """
     sums, mass = model.sums()
+    if model.integer and not exact.is_exact(sums) and not (np.abs(sums) < 2.0**62 * mass).all():
+        y, w = map(exact.fractions, model.data)  # means beyond 64 bits, or sums beyond floats
+        sums, mass = (w * y).sum(axis=0), w.sum(axis=0)
     if model.integer:
         return nearest(sums, mass), None
     if sums.dtype == object:

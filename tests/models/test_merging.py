@@ -1,5 +1,6 @@
 """Merging of estimates: all tiny instances by brute force, exact gaps, ties, large and difficult data."""
 
+import warnings
 from fractions import Fraction
 from itertools import product
 
@@ -169,3 +170,21 @@ def test_numbers_that_floats_do_not_hold_are_no_data(number):
     for data in ([[number], [0]], [[1], [1]]), ([[1], [1]], [[abs(number)], [1]]):
         with pytest.raises(ValueError, match="must be between 1e-300 and 1e300"):
             Merging(*(np.array(part, object) for part in data))
+
+
+@pytest.mark.parametrize(
+    ("estimates", "best"),
+    [
+        ([[2.0**64], [2.0**64]], [2**64]),
+        ([[2.0**63], [2.0**63]], [2**63]),
+        ([[-(2.0**70), 3.5], [2.0**66, 1.5]], [-(2**69) + 2**65, 2]),
+        ([[1e299, 1.0], [1e299, 2.5]], [int(1e299), 2]),
+    ],
+)
+def test_whole_means_beyond_64_bits_do_not_wrap(estimates, best):
+    model = Merging(np.array(estimates), np.ones(np.shape(estimates)), integer=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = solve(model)
+    assert found.x.tolist() == best
+    assert found.certificate.optimal
