@@ -20,8 +20,7 @@ from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
 from hierdp.measurements.rows import Piece
 from hierdp.measurements.twice import OfLevel, measured_twice, of_parents
-from hierdp.privacy.budget import Spend, split, sum_of
-from hierdp.privacy.expected import CHOICE, GAUSSIAN
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, Spend, split, sum_of
 from hierdp.privacy.noise import Noise, announce
 from hierdp.privacy.threshold import Changes
 from hierdp.privacy.twice import Recovered, Twice

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hierdp.privacy.expected import CHOICE, GEOMETRIC
+from hierdp.privacy.budget import CHOICE, GEOMETRIC
 from hierdp.privacy.noise import delta_of, dropping
 from hierdp.privacy.threshold import Changes
 from models import Tree

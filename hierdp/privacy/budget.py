@@ -17,6 +17,9 @@ from hierdp.privacy.threshold import EXACT, THRESHOLDS
 from hierdp.privacy.threshold import PAPERS as PAPERS_THRESHOLD
 from hierdp.privacy.whom import Whom, whom_of
 
+GEOMETRIC, GAUSSIAN, CHOICE = "double-geometric", "discrete Gaussian", "permute-and-flip"
+"""The names of noises in a budget."""
+
 
 @dataclass(frozen=True)
 class Spend:

@@ -36,8 +36,7 @@ from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import METHODS as TRIPS
 from hierdp.mechanisms.top_down import queries, refinements, top_down
 from hierdp.mechanisms.top_down.unit import Unit as TripUnit
-from hierdp.privacy.budget import Ledger
-from hierdp.privacy.expected import CHOICE
+from hierdp.privacy.budget import CHOICE, Ledger
 from hierdp.privacy.threshold import EXACT
 from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record import files

@@ -22,8 +22,7 @@ from hierdp.measurements import query
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.clustering.published import SUMS, Published, of_clusters
-from hierdp.privacy.budget import check_share, split
-from hierdp.privacy.expected import CHOICE
+from hierdp.privacy.budget import CHOICE, check_share, split
 from hierdp.record.step import Solving
 from models.arithmetic.arrays import Ints
 from models.arithmetic.run_costs import sums_of

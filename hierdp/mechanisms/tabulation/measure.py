@@ -12,7 +12,7 @@ from hierdp.measurements.query import Query
 from hierdp.mechanisms.tabulation.budget import Share, Unit, shares
 from hierdp.mechanisms.tabulation.problem import Measured
 from hierdp.mechanisms.tabulation.queries import Queries
-from hierdp.privacy.expected import GAUSSIAN
+from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.rounding import below, root_of
 from models import Workload
 from models.arithmetic.arrays import Floats, Ints

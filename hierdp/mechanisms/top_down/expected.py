@@ -30,9 +30,8 @@ from hierdp.mechanisms.top_down.repairs import METHODS
 from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import check_delta, check_epsilon
+from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.expected import GAUSSIAN
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release

@@ -19,8 +19,7 @@ from hierdp.mechanisms.top_down.levels import (
     nodes_above,
 )
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.privacy.budget import split
-from hierdp.privacy.expected import GAUSSIAN
+from hierdp.privacy.budget import GAUSSIAN, split
 from hierdp.privacy.noise import threshold
 from hierdp.privacy.rounding import root_of
 from hierdp.tables import Flows
