@@ -33,11 +33,16 @@ class Again:
         Its file of proofs, if it has one, in which older releases have their noisy counts.
     limit : int
         Limit on the memory for reading that file, in bytes.
+
+    Attributes
+    ----------
+    recorded : Recorded
+        What answers the queries.
     """
 
     def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
         assert checking.again is not None
-        self._again, self._recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
+        self._again, self.recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
         self._proofs, self._limit = proofs, limit
         self._release, self._measures = release, checking.measures
 
@@ -52,17 +57,15 @@ class Again:
         release = upgraded(self._release, self._proofs, self._limit)
         try:
             found = Claimed(release) if self._measures else Measurements(())
-            self._recorded = Recorded(found, release.untested)
+            self.recorded = Recorded(found, release.untested)
             table, settings = self._again(
-                self._recorded, saved.solve, release.table, release.manifest, release.regions
+                self.recorded, saved.solve, release.table, release.manifest, release.regions
             )
-            self._recorded.end()
+            self.recorded.end()
         except OtherQuery as other:
             self._wrong = str(other)
             raise
         saved.end()
-        saved.twice += self._recorded.twice
-        saved.recovered += self._recorded.recovered
         compare(release.table, table)
         compare_settings(release.manifest["settings"], settings)
         given = "measurements" if self._measures else "given counts"
@@ -72,9 +75,9 @@ class Again:
         """Whether the mechanism asks the queries of the budget, after it was run."""
         if self._wrong:
             return CheckResult(QUERIES, FAILS, self._wrong)
-        if self._recorded.ended:
+        if self.recorded.ended:
             return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
-        asked, listed = self._recorded.asked, len(self._release.manifest["budget"]["spends"])
+        asked, listed = self.recorded.asked, len(self._release.manifest["budget"]["spends"])
         if asked == listed:
             known = f"all {listed} are the mechanism's; whether it asks more depends"
         else:

@@ -58,16 +58,16 @@ def check_proofs(
         yield CheckResult(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
-        replayed, saved = (None, None) if again is None else _replayed(again, iter(()))
-        if replayed is not None:
+        if again is not None:
+            replayed = _replayed(again, iter(()))
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
-        yield from _check_noise(saved, manifest)
+            yield from _check_noise(again, replayed, manifest)
     elif not path.is_file():
         yield CheckResult(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
         if again is not None:
-            replayed, _ = _replayed(again, iter(()))  # as far as the first step
+            replayed = _replayed(again, iter(()))  # as far as the first step
             if isinstance(replayed, CheckResult):
                 needless = CheckResult(
                     REPLAY, FAILS, f"the table does not depend on the step {lines[0]['step']!r}"
@@ -88,7 +88,7 @@ def _check_each(
     manifest: Mapping[str, Any],
 ) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    replayed, saved = (None, None) if again is None else _replayed(again, steps)
+    replayed = None if again is None else _replayed(again, steps)
     for _ in steps:  # the steps that the replay did not take
         pass
     if proofs.foreign and again is None:
@@ -118,11 +118,11 @@ def _check_each(
             OPEN,
             f"{len(left)} steps are listed in the manifest only, because they were too large to save",
         )
-    if replayed is None:
-        yield CheckResult(
-            REPLAY, OPEN, "this version does not know how this mechanism computes its table from its steps"
-        )
-    elif isinstance(replayed, NotKept):
+    if again is None or replayed is None:
+        why = "this version does not know how this mechanism computes its table from its steps"
+        yield CheckResult(REPLAY, OPEN, why)
+        return
+    if isinstance(replayed, NotKept):
         yield (
             CheckResult(REPLAY, OPEN, "not all steps were saved")
             if _was_too_large(replayed, left)
@@ -132,29 +132,32 @@ def _check_each(
         yield CheckResult(REPLAY, FAILS, f"the table does not depend on the step {left[0]['step']!r}")
     else:
         yield replayed
-    yield from _check_noise(saved, manifest)
+    yield from _check_noise(again, replayed, manifest)
 
 
-def _check_noise(saved: Replay | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Test the claimed scales by what the replay found; nothing if the table does not follow."""
-    if saved is not None and manifest["budget"] is not None:
-        yield from check_noise(saved.twice, saved.recovered, manifest["budget"]["spends"])
+def _check_noise(
+    again: Again, replayed: CheckResult | NotKept, manifest: Mapping[str, Any]
+) -> Iterator[CheckResult]:
+    """Test the claimed scales by the answers; nothing if the table does not follow from them."""
+    follows = isinstance(replayed, CheckResult) and replayed.verdict == HOLDS
+    if follows and manifest["budget"] is not None:
+        found = again.recorded
+        yield from check_noise(found.twice, found.recovered, manifest["budget"]["spends"])
 
 
-def _replayed(again: Again, steps: Iterator[SavedStep]) -> tuple[CheckResult | NotKept, Replay | None]:
-    """Whether the steps give the table, or which step is missing; and the replay, if they do."""
+def _replayed(again: Again, steps: Iterator[SavedStep]) -> CheckResult | NotKept:
+    """Whether the steps give the table, or which step is missing."""
     try:
-        saved = Replay(steps)
-        return CheckResult(REPLAY, HOLDS, again(saved)), saved
+        return CheckResult(REPLAY, HOLDS, again(Replay(steps)))
     except NotKept as missing:
-        return missing, None
+        return missing
     except Differs as differs:
-        return CheckResult(REPLAY, FAILS, str(differs)), None
+        return CheckResult(REPLAY, FAILS, str(differs))
     except TooLarge:
         raise
     except Exception as error:  # an edited file may hold anything
         why = f"a file has unexpected contents: {type(error).__name__} {error}"
-        return CheckResult(REPLAY, FAILS, why), None
+        return CheckResult(REPLAY, FAILS, why)
 
 
 def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.measurements.measuring import Differs
-from hierdp.privacy.twice import Recovered, Twice
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
 from models import Model, Tree
@@ -52,13 +51,10 @@ class Replay:
     """The saved steps in order; each is accepted only as the answer to the problem that comes next.
 
     A mechanism's post-processing is run with `solve` in place of a solver. It gives the released table, or
-    raises `Differs` if the saved steps answer other problems. `twice` collects what was measured twice, and
-    `recovered` the noisy counts of each measurement, as far as there are few.
+    raises `Differs` if the saved steps answer other problems.
     """
 
     def __init__(self, steps: Iterator[SavedStep]) -> None:
-        self.twice: list[Twice] = []
-        self.recovered: list[Recovered] = []
         self._steps = steps
         self._next: SavedStep | None = None
 

@@ -119,13 +119,13 @@ def replayed(made, manifest):
         SavedStep(step.name, step.model, step.solution.x, step.solution.witness, problems=step.problems)
         for step in made.steps
     )
-    saved = Replay(iter(steps))
     checking = released_by(manifest["mechanism"]).checking
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)
     written = Written(manifest, made.table, made.regions, Measurements(parts))
-    Again(checking, written, Path("proofs.zip"))(saved)
-    return saved
+    again = Again(checking, written, Path("proofs.zip"))
+    again(Replay(iter(steps)))
+    return again.recorded
 
 
 def together(parts):
