@@ -131,26 +131,38 @@ def test_all_code_of_a_page_is_run(page):
         assert any(line <= at <= last for at in covered), f"{page}:{line} is not run"
 
 
-def rows(page, *columns):
-    """The cells of the first table with these columns, as a mapping from data, ε and level."""
-    lines = (ROOT / "docs" / page).read_text().splitlines()
-    tables = (n for n, line in enumerate(lines) if set(columns) <= set(line.strip("| ").split(" | ")))
-    start = next(tables)
-    head = lines[start].strip("| ").split(" | ")
-    found = {}
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            return found
-        cells = dict(zip(head, line.strip("| ").split(" | "), strict=True))
-        found[cells["data"], cells["ε"], cells["level"]] = [cells[column].strip("*") for column in columns]
-    return found
+def neighbours():
+    """The table of privacy.md: for each mechanism and option, its guarantee and the manifest's words."""
+    from hierdp.mechanisms import MECHANISMS
+    from hierdp.mechanisms.count_of_counts.mechanism import PRIVATE_GROUPS
+    from hierdp.mechanisms.tabulation import budget
+    from hierdp.mechanisms.top_down.unit import Unit
+
+    many = {
+        "count-of-counts": {"--group-budget": PRIVATE_GROUPS},
+        "top-down": {
+            "--trips 3": Unit(3).neighbours,
+            "--unbounded": Unit(bounded=False).neighbours,
+            "--unbounded --trips 3": Unit(3, bounded=False).neighbours,
+        },
+        "tabulation": {
+            "": budget.REPLACED,
+            "--unbounded": budget.Unit(bounded=False).neighbours([]),
+            "--unbounded --person … --rows-per-person 3": budget.Unit(bounded=False, rows=3).neighbours([]),
+        },
+    }
+    yield "| `hierdp release` | guarantee | neighbouring tables: |"
+    yield "| --- | --- | --- |"
+    for name, mechanism in MECHANISMS.items():
+        usual = mechanism.neighbours.partition("; or --")[0]
+        for options, words in {"": usual, **many.get(name, {})}.items():
+            yield f"| `{f'{name} {options}'.strip()}` | {mechanism.guarantee} | {words} |"
 
 
-def test_the_choice_page_quotes_measured_values():
-    columns = ("BU Hc", "TD Hc", "TD Hg", "at once", "$M_c^{dp}$")
-    told, measured = rows("guide/choose.md", *columns), rows("which-wins-where.md", *columns)
-    assert told
-    assert {key: measured[key] for key in told} == told
+def test_the_table_of_neighbours_has_the_words_of_the_manifests():
+    text = (ROOT / "docs/privacy.md").read_text()
+    (shown,) = re.findall(r"<!-- neighbours -->\n(.*?)\n<!-- /neighbours -->", text, re.DOTALL)
+    assert shown.strip() == "\n".join(neighbours())
 
 
 def test_every_public_name_is_in_the_reference():

@@ -140,6 +140,13 @@ def test_nearly_empty_histograms_are():
     assert max(share for name, share in empty.items() if name not in decision.NEARLY_EMPTY) < 0.53
 
 
+def test_a_table_is_printed_by_its_name(monkeypatch, capsys):
+    for name, shown in (("runs", "Runs of each method: 10."), ("", "kld\nbins\nranges\n")):
+        monkeypatch.setattr("sys.argv", ["which_wins", "--table", *([name] if name else [])])
+        script.main()
+        assert shown in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", script.PAGES)
 def test_pages_show_what_was_measured(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
     python -m benchmarks.which_wins --data ../shared/data                # all, into benchmarks/results
     python -m benchmarks.which_wins --only histograms --runs 2           # one kind of table, fewer runs
     python -m benchmarks.which_wins --pages docs                         # fill and draw from the results
+    python -m benchmarks.which_wins --table epsilon                      # print a table of the results
 
 Seeded; all noise is simulated and independent.
 """
@@ -18,7 +19,7 @@ from typing import Any
 
 from benchmarks.which_wins import flows, histograms, sizes
 from benchmarks.which_wins.figures import FIGURES, drawn
-from benchmarks.which_wins.page import filled
+from benchmarks.which_wins.page import TABLES, filled, table
 from benchmarks.which_wins.rows import COLUMNS
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
@@ -93,7 +94,13 @@ def main() -> None:
     asked.add_argument("--only", choices=list(KINDS), action="append")
     asked.add_argument("--share", default="0/1", help="measure every n-th case from the i-th on: i/n")
     asked.add_argument("--pages", type=Path, help="a folder of pages to fill and draw, without runs")
+    asked.add_argument(
+        "--table", nargs="?", const="", help="print a table from the results; without a name: the names"
+    )
     given = asked.parse_args()
+    if given.table is not None:
+        print(table(given.table, read(given.results)) if given.table in TABLES else "\n".join(TABLES))
+        return
     first, many = (int(part) for part in given.share.split("/"))
     if given.pages is None:
         given.results.mkdir(parents=True, exist_ok=True)

@@ -44,6 +44,11 @@ def filled(text: str, rows: DataFrame) -> str:
     return MARKED.sub(place, text)
 
 
+def table(name: str, rows: DataFrame) -> str:
+    """One of the tables."""
+    return TABLES[name](rows, means(rows))
+
+
 def shown(value: float) -> str:
     """Three digits, or a whole number with commas."""
     if np.isnan(value):

@@ -522,7 +522,6 @@ def test_audit_with_exact_noise():
 
 
 def test_one_draw_needs_the_fewest_runs_at_an_epsilon_near_one_and_a_half():
-    """As stated in docs/privacy.md."""
     needed = {epsilon: runs_of_one_draw(epsilon) for epsilon in (0.5, 1.0, 1.5, 2.0, 3.0)}
     assert needed == {0.5: 386, 1.0: 158, 1.5: 138, 2.0: 155, 3.0: 309}
 

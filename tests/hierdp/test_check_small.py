@@ -51,7 +51,7 @@ def test_a_scale_a_hundred_times_too_large_fails_on_four_regions_by_nine_sizes(t
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "least"), [("M_c^dp", 19), ("M_H", 20)])
 def test_most_scales_fifteen_times_too_large_fail(method, least):
-    """As docs/privacy.md states: of 20 releases."""
+    """Of 20 releases: docs/privacy.md says that most fail from 15 times the true scale on."""
     verdicts = {1: [], 15: []}
     for seed in range(20):
         found = four_by_nine(seed, 60, method)

@@ -3,7 +3,7 @@
 A person with any rows joins a table. Every vector that a mechanism measures may change by at most its
 sensitivity, in the norm of its noise, times the rows of a person where the sensitivity is that of one row.
 What is taken from the data and published exactly (regions, groups, categories) may gain at most one entry for
-each counted row. docs/privacy.md has the table of these bounds.
+each counted row. docs/privacy.md states it.
 """
 
 from collections import Counter
