@@ -12,13 +12,8 @@ from hierdp.cli.common import SECONDS, console, print_frame
 from hierdp.cli.engine import resuming, spread
 from hierdp.reproduce import PAPERS
 
-_QUICK_SECONDS = 60.0
+_QUICK_SECONDS = 90.0
 """About the time of any paper with quick settings, on a laptop."""
-
-QUICK = (
-    "Quick settings: smaller data and fewer runs than in the paper. The published figures are for the "
-    "paper's data: compare the order of methods, not the size of errors."
-)
 
 
 @click.command(
@@ -28,12 +23,16 @@ QUICK = (
 @click.argument("paper", metavar="PAPER", required=False)  # the message for a missing one lists the papers
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to create; default: the paper's name.")
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
-@click.option("--quick", is_flag=True, help="Use smaller data and fewer runs: about a minute on a laptop.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Make fewer runs, and say what cannot be concluded from them: a minute or two on a laptop.",
+)
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each setting; default: the paper's.")
 @click.option("--time-limit", type=SECONDS, help="Seconds for each exact solve.")
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"), show_default=True,
-              help="Folder of the data sets that are not part of hierdp. Parts on "
-                   "missing data are left out.")  # fmt: skip
+              help="Folder of the data sets that are not part of hierdp, or one file of the paper's own data "
+                   "(see docs/PAPER.md). Parts on missing data are left out.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Folder for finished runs until all are finished; the same command continues from there. "
@@ -45,11 +44,13 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     \b
     hierdp reproduce fioretto2019 --quick
     hierdp reproduce fioretto2019 --runs 10 --time-limit 1800 --out group-sizes
+    hierdp reproduce qardaji2013 --data cit-HepTh.txt
     """
     import importlib
     from dataclasses import replace
 
     from hierdp.execution import folder, progress
+    from hierdp.reproduce.study import readable
 
     if paper not in PAPERS:
         wrong = "PAPER is missing" if paper is None else f"unknown paper {paper!r}"
@@ -65,22 +66,23 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
             raise click.UsageError(f"{paper} has no option --{name.replace('_', '-')}")
     settings = replace(settings, **given)
     screen = console()
-    if not data.is_dir():
+    if not data.exists():
         screen.print(
             f"The folder {data} does not exist; parts that need its data are left out.", style="yellow"
         )
     if quick:
         progress.announce("The quick settings", _QUICK_SECONDS)
     started = time.monotonic()
-    there = data.absolute() if data.is_dir() else None
+    there = data.absolute() if data.exists() else None
     with resuming(resume or out.absolute().with_name(f".{out.absolute().name}.runs"), settings, seed, there):
-        made = replace(module.study(settings, there, seed), note=QUICK if quick else "")
+        made = replace(
+            module.study(settings, there, seed), note=f"Quick settings. {module.QUICK_NOTE}" if quick else ""
+        )
         for part in made.parts:
             for name, frame in part.frames.items():
                 if len(frame) <= 40:
-                    print_frame(
-                        screen, f"{part.title} ({name})" if len(part.frames) > 1 else part.title, frame
-                    )
+                    title = f"{part.title} ({name})" if len(part.frames) > 1 else part.title
+                    print_frame(screen, title, readable(frame, 3))
         made.write(out, overwrite)
     screen.print(
         f"Written to {out}/ in {time.monotonic() - started:.0f} s; open {out}/report.html in a browser."

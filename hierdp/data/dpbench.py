@@ -45,8 +45,22 @@ def dpbench(folder: str | PathLike[str], name: str) -> NDArray[np.int64]:
         raise InputError(
             f"{path} does not exist{here}; get datafiles/ of the repository dpcomp-org/dpcomp_core"
         )
-    raw = np.load(path)
-    counts: NDArray[np.int64] = raw.astype(np.int64)  # GOWALLA-2D is stored in floats
+    return read_counts(path)
+
+
+def read_counts(path: Path) -> NDArray[np.int64]:
+    """The counts of a histogram's bins: an array in a ``.npy`` file, or numbers in a text file.
+
+    Raises
+    ------
+    InputError
+        If the file contains anything but whole numbers of at least 0.
+    """
+    try:
+        raw = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=1)
+        counts: NDArray[np.int64] = raw.astype(np.int64)  # GOWALLA-2D is stored in floats
+    except ValueError:
+        raise InputError(f"{path} does not contain counts; expected whole numbers, one per bin") from None
     if (counts != raw).any() or (counts < 0).any():
         raise InputError(f"{path} does not contain counts; expected whole numbers of at least 0")
     return counts

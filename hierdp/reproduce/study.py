@@ -82,7 +82,7 @@ class Study:
                 part.title,
                 part.texts,
                 "" if part.figure is None else plots.svg(part.figure),
-                list(part.frames.values()),
+                [readable(frame) for frame in part.frames.values()],
             )
             for part in self.parts
         ]
@@ -97,12 +97,32 @@ class Study:
             if part.figure is not None:
                 lines += [f"![{part.title}]({part.name}.png)", ""]
             for frame in part.frames.values():
-                lines += [*table_lines(frame), ""]
+                lines += [*table_lines(readable(frame)), ""]
         return "\n".join([*lines, "## Settings", "", self._settings, ""])
 
     @property
     def _settings(self) -> str:
         return "; ".join(f"{name}: {value}" for name, value in self.settings.items())
+
+
+def readable(frame: DataFrame, digits: int = 6) -> DataFrame:
+    """A table of text for people.
+
+    Numbers that are rounded to three decimals, as those compared with printed ones, keep them. Others have so
+    many significant digits, and at least all digits before the point.
+    """
+    import pandas as pd
+
+    return pd.DataFrame({name: [_text(value, digits) for value in frame[name]] for name in frame})
+
+
+def _text(value: Any, digits: int) -> str:
+    value = getattr(value, "item", lambda: value)()  # of NumPy's integers
+    if not isinstance(value, float):
+        return report.shown(value).replace("<NA>", "")
+    if value == round(value, 3):
+        return f"{value + 0.0:,.3f}".rstrip("0").rstrip(".")
+    return f"{value:,.0f}" if abs(value) >= 10**digits else report.shown(float(f"{value:.{digits}g}"))
 
 
 def table_lines(frame: DataFrame) -> list[str]:

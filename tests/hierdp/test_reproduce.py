@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.data.taxi import taxi
+from hierdp.data.taxi import made_up_taxis, taxi
 from hierdp.errors import InputError
 from hierdp.reproduce import fioretto2019
 from hierdp.reproduce.fioretto2019 import experiments
 from hierdp.reproduce.fioretto2019.published import TABLE_1
+from hierdp.reproduce.study import readable
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +23,7 @@ TINY = fioretto2019.Settings(
     leaves=52,
     sizes=12,
     groups=20_000,
+    city_sizes=12,
     taxi_sizes=10,
     small_sizes=(2,),
     small_runs=2,
@@ -59,9 +61,9 @@ def frames(study):
 
 def test_it_has_every_table_and_figure(made):
     assert set(frames(made)) == {
-        "data", "census_totals", "table1_census", "table1_taxi", "differences", "taxi_bound", "float_solvers",
-        "float_solvers_runs", "without_total", "without_total_levels", "figure8", "figure8_runs", "figure9",
-        "figure10", "joint", "joint_runs", "window", "cells",
+        "data", "census_totals", "table1_census", "table1_taxis_made_up", "table1_taxi", "taxi_bound",
+        "float_solvers", "float_solvers_runs", "without_total", "without_total_levels", "figure8",
+        "figure8_runs", "figure9", "figure10", "joint", "joint_runs", "window", "cells",
     }  # fmt: skip
     drawn = [part.name for part in made.parts if part.figure is not None]
     assert drawn == ["float-solvers", "figure8", "figure9", "figure10"]
@@ -108,6 +110,17 @@ def test_runs_are_rows_of_one_measurement_each(taxis):
     assert rows.groupby(["method", "run"]).l1.sum().nunique() > 4  # no two runs share their noise
 
 
+def test_taxis_of_the_papers_shape():
+    city = made_up_taxis()
+    assert city.hierarchy.tree.level_sizes.tolist() == [1, 6, 263]
+    assert (city.groups, city.counts.shape[1] - 1) == (13_282, 13_282)
+    people = int((city.counts[0] * np.arange(13_283)).sum())
+    assert people == pytest.approx(24_489_743, rel=0.03)
+    assert (city.counts == made_up_taxis().counts).all()
+    assert (city.counts != made_up_taxis(1).counts).any()
+    assert (city.counts[:, 0] == 0).all()
+
+
 def test_a_method_that_was_stopped_is_not_tried_on_larger_instances(taxis):
     settings = replace(TINY, small_sizes=(3, 4), time_limit=0.02)
     rows = experiments.scalability(taxi(taxis / "taxi"), settings, seed=0)
@@ -115,6 +128,15 @@ def test_a_method_that_was_stopped_is_not_tried_on_larger_instances(taxis):
     assert "M_dp^OP" in set(late.method)
     assert late.method.is_unique
     assert not rows[(rows.sizes == 4)].method.isin(late[late.sizes == 3].method).any()
+
+
+def test_tables_show_all_digits_that_are_compared():
+    cells = [21697.51, 537.1, 1407.0, 0.0, float("nan"), 12345.6789, 0.00123456, 34.5678]
+    frame = pd.DataFrame({"x": cells, "n": pd.array([1234, None] * 4, dtype="Int64")})
+    shown = ["21,697.51", "537.1", "1,407", "0", "", "12,346", "0.00123", "34.6"]
+    assert readable(frame, 3).x.tolist() == shown
+    assert readable(frame).x.tolist()[5:] == ["12,345.7", "0.00123456", "34.5678"]
+    assert readable(frame).n.tolist() == ["1,234", ""] * 4
 
 
 def test_the_folder(made, tmp_path):

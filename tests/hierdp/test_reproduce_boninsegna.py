@@ -73,7 +73,7 @@ def test_it_has_every_figure_and_table(made):
     }  # fmt: skip
     assert set(frames(made)) >= {
         "data", "figure3_max_error", "figure3_false_discovery_rate", "figure3_false_negative_rate",
-        "figure4_binary_sparse", "figure6", "published", "utility", "fewest", "fewest_by_level",
+        "figure4_binary_sparse", "figure6", "finest", "agreement", "utility", "fewest", "fewest_by_level",
         "largest_within", "largest_between", "region_by_size", "region_largest",
     }  # fmt: skip
 
@@ -116,9 +116,9 @@ def test_the_tables_say_what_is_known_to_hold(made):
     assert italy.Italy_published_max_error["InfTDA", 1.0] == 143.6
     assert italy.commuters_max_error["InfTDA", 1.0] > italy.commuters_max_error["InfTDA", 10.0] > 0
     assert italy.commuters_max_error["TDA_inf", 1.0] > 0  # these commuters are few; TINY's only two ε
-    known = tables["published"]
-    assert known.why_they_differ.str.len().gt(20).all()
+    known = tables["finest"][tables["finest"].published_max_error.notna()]
     assert set(known.data) == {"binary sparse"}
+    assert set(tables["finest"].data) == {*TINY.sets, "commuting"}
     top_downs = known[known.method.isin(["InfTDA", "TDA_L2"])]
     # Two runs of each are near the published means with the same noise, and far below with all the budget.
     assert (top_downs.same_noise_max_error / top_downs.published_max_error).between(0.7, 1.3).all()
@@ -126,37 +126,20 @@ def test_the_tables_say_what_is_known_to_hold(made):
     assert known[known.method == "VanillaGauss"].same_noise_max_error.isna().all()
 
 
-@pytest.mark.slow
-def test_every_difference_has_a_reason_and_computed_numbers(made):
-    tables = frames(made)
-    rows = tables["differences"].set_index("cells")
-    assert rows.why.str.len().gt(20).all()
-    assert rows.published.str.len().gt(0).all()
-    known, same = tables["published"], tables["italy"]
-    inf = known[known.method == "InfTDA"]
-    ratio = (inf.max_error / inf.published_max_error).median()
-    row = rows.loc[f"InfTDA: largest error, finest level, {len(inf)} means"]
-    assert row.ours_over_published.startswith(f"{ratio:.2f} (")
-    other = (inf.same_noise_max_error / inf.published_max_error).median()
-    assert row.with_their_budget.startswith(f"{other:.2f} (")
-    commuters = same.set_index(["method", "epsilon"]).commuters_max_error["InfTDA", 1.0]
-    assert rows.loc["Italy, InfTDA, ε = 1: largest error"].with_their_budget.startswith(f"{commuters:,.0f}")
-
-
-def test_a_slip_in_the_published_data_is_a_row():
-    data = pd.DataFrame(
-        {"data": ["a", "b", "c"], "published_pairs": ["1,001", "5", ""], "pairs_with_trips": [1_000, 5, 7],
-         "largest_flow": [9, 9, 8]}
-    )  # fmt: skip
-    published = pd.DataFrame(
-        {"method": ["SH"], "published_max_error": [10.0], "max_error": [14.0], "same_noise_max_error": [9.0]}
-    )
-    same = pd.DataFrame({"data": [], "method": [], "epsilon": [], "max_error": []})
-    rows = parts.differences(published, data, same).frames["differences"].set_index("cells")
-    assert [cells for cells in rows.index if cells.startswith("Table 1")] == ["Table 1, a: pairs with trips"]
-    assert rows.loc["Table 1, a: pairs with trips", "ours_over_published"] == "1,000 pairs"
-    assert rows.ours_over_published.iloc[0] == "1.40 (1.40 … 1.40)"
-    assert rows.ours_over_published.iloc[2].endswith("flow of 9")
+def test_agreement_by_hand():
+    metrics = ("max_error", "false_discovery_rate", "false_negative_rate")
+    rows = [
+        {"method": "SH", **dict.fromkeys(metrics, 0.4),
+         **{f"same_noise_{m}": x for m in metrics}, **{f"published_{m}": y for m in metrics}}
+        for x, y in ((0.2, 0.4), (0.3, 0.2), (0.5, float("nan")))
+    ]  # fmt: skip
+    (row,) = parts.agreement(pd.DataFrame(rows)).to_dict("records")
+    assert row == {
+        "method": "SH", "means": 2,
+        "whole_budget_median": 1.5, "whole_budget_min": 1.0, "whole_budget_max": 2.0,
+        "their_budget_median": 1.0, "their_budget_min": 0.5, "their_budget_max": 1.5,
+        "their_budget_false_discovery_rate": 0.2, "their_budget_false_negative_rate": 0.2,
+    }  # fmt: skip
 
 
 def test_runs_are_rows_of_one_measurement_each():
@@ -335,8 +318,8 @@ def test_without_the_file_the_last_set_is_shown():
     study = boninsegna2025.study(SMALL, None)
     names = [part.name for part in study.parts]
     assert "figure3" not in names
-    assert names[-2:] == ["matrix", "differences"]
-    assert "InfTDA on binary sparse" in study.parts[-2].texts[0]
+    assert names[-1] == "matrix"
+    assert "InfTDA on binary sparse" in study.parts[-1].texts[0]
 
 
 def test_drawn_sets_follow_the_seed():

@@ -69,7 +69,7 @@ def frames(study):
 def test_it_has_every_table_and_figure(made):
     assert set(frames(made)) == {
         "data", "bottom_up", "coherence", "readme", "one_region", "naive_answers", "figure1", "figure4",
-        "omniscient4", "figure5", "omniscient5", "figure6", "omniscient6", "matching", "joint", "differences",
+        "omniscient4", "figure5", "omniscient5", "figure6", "omniscient6", "matching", "joint",
     }  # fmt: skip
     drawn = [part.name for part in made.parts if part.figure is not None]
     assert drawn == ["figure1", "figure4", "figure5", "figure6"]

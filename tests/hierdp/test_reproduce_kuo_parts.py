@@ -1,14 +1,12 @@
 """Parts of hierdp reproduce kuo2018: the naive row, Algorithm 1's line 12, fast draws, Hawaiian data."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from hierdp.counts.size_runs import Runs
 from hierdp.data.hawaiian import FILE, hawaiian
 from hierdp.mechanisms.count_of_counts.top_down import top_down
 from hierdp.metrics.runs import earth_movers_runs
-from hierdp.reproduce.kuo2018 import parts
 from hierdp.reproduce.kuo2018.by_original import top_down_by_original
 from hierdp.reproduce.kuo2018.fast_draws import FastDraws
 from hierdp.reproduce.kuo2018.naive_face import answers_of, distance
@@ -90,37 +88,3 @@ def test_hawaiian_blocks_add_up_to_the_nation(tmp_path):
     assert made.hierarchy.levels == ("nation", "state", "county")
     part = hawaiian(tmp_path / FILE, states=("S01", "S02"))
     assert part.runs.of(1)[1].tolist() == made.runs.of(1)[1].tolist()
-
-
-def test_every_difference_has_a_reason_and_computed_numbers():
-    table = pd.DataFrame(
-        {"data": "taxi", "method": method, "noise": noise, "fit": "middle", "run": run, "level": level,
-         "emd": 1_000.0 * (noise == "one seed") + 100.0 * (method == "Hc") + 10.0 * level + run}
-        for method in ("bottom-up", "Hc")
-        for noise in ("independent", "one seed")
-        for run in (0, 2)
-        for level in (0, 1, 2)
-    )  # fmt: skip
-    names = ("p = 1, fast path", "p = 1, reduced at the largest sizes",
-             "p = 1, reduced at the smallest sizes",
-             "p = 2, whole-number optimum")  # fmt: skip
-    answers = [
-        {"data": "taxi", "answer": name, "emd": 10.0 * k + run}
-        for k, name in enumerate(names)
-        for run in (0, 2)
-    ]
-    told = {"lowest": 2_787, "middle, rounded down": 2_801, "highest": 2_815}
-    rows = parts.differences(table, answers, told).frames["differences"].set_index("cells")
-    assert (rows.why.str.len() > 20).all()
-    assert rows.loc["§6.2.2, Taxi, bottom-up", "published"] == "20,731.0 · 10,405.5 · 772.8"
-    assert rows.loc["§6.2.2, Taxi, bottom-up", "ours"] == "1.0 · 11.0 · 21.0"
-    assert "1,101.0 · 1,111.0 · 1,121.0" in rows.loc["§6.2.2, Taxi, Hc", "why"]
-    assert rows.loc["§6.2.1, Taxi, naive", "ours"] == "31"
-    assert "from 11 to 21 is an optimum" in rows.loc["§6.2.1, Taxi, naive", "why"]
-    readme = rows.loc["README, Taxi, the root with seed 20"]
-    assert readme.ours == "2,787 … 2,815"
-    assert readme.why.endswith("middle, rounded down")
-    assert (
-        "README, Taxi, the root with seed 20"
-        not in parts.differences(table, answers).frames["differences"].cells.to_numpy()
-    )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.reproduce.qardaji2013 import curves, repairs
+from hierdp.reproduce.qardaji2013 import curves, histograms, repairs
 
 pytestmark = pytest.mark.slow
 
@@ -25,14 +25,14 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(data):
-    return {part.name: part for part in curves.parts(TINY, data, 3)}
+    return {part.name: part for part in curves.parts(TINY, histograms(data), 3)}
 
 
 def test_every_part_is_there_and_drawn(made):
     assert list(made) == ["figure3", "figure3-profiles", "figure3-boxes", "repairs"]
     assert all(part.figure is not None for part in made.values())
     assert {name for part in made.values() for name in part.frames} == {
-        "figure3", "profiles", "figure3_boxes", "repairs"
+        "figure3", "profiles", "figure3_boxes", "repairs", "repairs_spread"
     }  # fmt: skip
 
 
@@ -54,11 +54,11 @@ def test_errors_are_those_that_the_releases_state(made):
 
 
 def test_the_same_seed_gives_the_same_numbers(made, data):
-    again = {part.name: part for part in curves.parts(TINY, data, 3)}
+    again = {part.name: part for part in curves.parts(TINY, histograms(data), 3)}
     for name, part in made.items():
         for frame, table in part.frames.items():
             assert table.equals(again[name].frames[frame]), (name, frame)
-    other = curves.parts(TINY, data, 4)[0].frames["figure3"]
+    other = curves.parts(TINY, histograms(data), 4)[0].frames["figure3"]
     assert not other.mse.equals(made["figure3"].frames["figure3"].mse)
 
 
@@ -75,4 +75,8 @@ def test_repairs_are_compared_with_least_squares(made):
 
 
 def test_no_data_give_no_parts(tmp_path):
-    assert curves.parts(TINY, tmp_path, 0) == []
+    assert histograms(tmp_path) == histograms(None) == {}
+    np.save(tmp_path / "ages.npy", np.arange(96))
+    assert [part.name for part in curves.parts(TINY, histograms(tmp_path / "ages.npy"), 0)] == [
+        "figure3", "figure3-profiles", "repairs"
+    ]  # fmt: skip

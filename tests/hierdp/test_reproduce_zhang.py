@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from hierdp.analysis.bayes_bound import least_errors
 from hierdp.cli import main
+from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
@@ -19,8 +20,8 @@ from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts
 from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import drawn, histograms
-from hierdp.reproduce.zhang2014.differences import differences
 from hierdp.reproduce.zhang2014.finer import LARGEST, net_trace, search_log
+from hierdp.reproduce.zhang2014.settings import METHODS as NAMES
 from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 from hierdp.tables.binning import Histogram
 
@@ -66,34 +67,37 @@ def frames(study):
 
 def test_it_has_every_table_and_figure(made):
     assert {
-        "data", "table2", "table3", "orderings", "ranges_nettrace", "ranges_gowalla_2d", "claims", "optimum",
+        "data", "kld", "orderings", "ranges_nettrace", "ranges_gowalla_2d", "claims", "optimum",
         "tuning", "seconds",
     } <= set(frames(made))  # fmt: skip
     drawn_parts = {part.name for part in made.parts if part.figure is not None}
     assert {"ranges_nettrace", "ranges_gowalla_2d", "optimum"} <= drawn_parts
-    assert [part.title for part in made.parts][1:3] == ["Table 2: KLD, ε = 1", "Table 3: KLD, ε = 0.1"]
 
 
 def test_the_same_seed_repeats_the_errors(made, bench):
     again, other = (frames(zhang2014.study(TINY, bench, seed)) for seed in (0, 1))
-    for name in ("table2", "table3", "orderings", "ranges_nettrace", "claims", "tuning"):
+    for name in ("kld", "orderings", "ranges_nettrace", "claims", "tuning"):
         pd.testing.assert_frame_equal(frames(made)[name], again[name])
-    assert (frames(made)["table2"].AHP != other["table2"].AHP).all()
+    means = [frame["kld"].query("what == 'mean'").AHP for frame in (frames(made), other)]
+    assert (means[0] != means[1]).all()
 
 
 def test_runs_are_rows_of_one_measurement_each(runs, bench):
     rows, ranges = runs
     sets = histograms(bench, TINY.sets, 0)
     assert len(rows) == 2 * 2 * 2 * len(TINY.methods)
-    assert set(rows.method) == set(METHODS)
+    assert set(rows.method) == set(NAMES)
     assert not rows.duplicated(["data", "epsilon", "run", "method"]).any()
     assert not ranges.duplicated(["data", "epsilon", "run", "method", "size"]).any()
     assert rows[rows.method == "Laplace"].mse.nunique() == 8  # no two runs share their noise
     assert (rows[rows.method == "Laplace"].clusters == 48).all()
-    for method in ("PHP", "AHP"):
+    of_the_paper = {
+        "PHP": {}, "AHP": {"share": 0.5}, "AHP-greedy η=0": {"share": 0.5, "eta": 0}, "GS": {"width": 48}
+    }  # fmt: skip
+    for method, options in of_the_paper.items():
         true = sets["GOWALLA-2D"]
         noise = noise_for(0, "GOWALLA-2D", 0.1, 1)
-        released = METHODS[method].publish(true, 0.1, noise)
+        released = METHODS[method.partition(" ")[0]].publish(true, 0.1, noise, **options)
         row = rows[
             (rows.data == "GOWALLA-2D") & (rows.epsilon == 0.1) & (rows.run == 1) & (rows.method == method)
         ].iloc[0]
@@ -110,15 +114,15 @@ def test_runs_are_rows_of_one_measurement_each(runs, bench):
 
 def test_tables_hold_means_spreads_and_what_was_published(runs):
     rows, _ = runs
-    part = parts.table(rows, 0.1, TINY)
-    table = part.frames["table3"].set_index(["data", "what"])
+    table = parts.tables(rows, TINY).frames["kld"].set_index(["data", "epsilon", "what"])
     here = rows[(rows.epsilon == 0.1) & (rows.data == "NETTRACE") & (rows.method == "GS")].kld
-    assert table.loc[("NETTRACE", "mean"), "GS"] == pytest.approx(here.mean())
-    assert table.loc[("NETTRACE", "±"), "GS"] == pytest.approx(here.std())
-    published = table.loc[("NETTRACE", "published (NetTrace)")]
-    assert tuple(published[list(PUBLISHED_METHODS)]) == TABLES[0.1]["NetTrace"]
-    assert math.isnan(published.AHP)
-    assert "published" not in " ".join(what for data, what in table.index if data == "GOWALLA-2D")
+    assert table.loc[("NETTRACE", 0.1, "mean"), "GS"] == pytest.approx(here.mean())
+    assert table.loc[("NETTRACE", 0.1, "±"), "GS"] == pytest.approx(here.std())
+    assert table.loc[("NETTRACE", 0.1, "runs"), "GS"] == 2
+    printed = table.loc[("NETTRACE", 0.1, "published")]
+    assert tuple(printed[list(PUBLISHED_METHODS)]) == TABLES[0.1]["NetTrace"]
+    assert math.isnan(printed.AHP)
+    assert ("GOWALLA-2D", 0.1, "published") not in table.index
 
 
 def test_published_numbers_are_the_papers():
@@ -179,24 +183,11 @@ def test_published_errors_are_held_against_the_least():
     least = least_errors(counts["NetTrace, rebuilt"], 0.1)
     assert (row.least_kld, row.least_mse, row.AHP_kld, row.AHP_mse) == (least.kld, least.mse, 2.5, 22.5)
     assert 0.1 < least.kld < 0.572
-    assert (row.below_by_place, row.attainable, row.published_AHP_kld) == ("PHP", "yes", 0.572)
+    assert (row.below_by_place, row.published_is, row.published_AHP_kld) == ("PHP", "above", 0.572)
     assert least_errors(counts["NetTrace, rebuilt"], row.epsilon_needed).kld == pytest.approx(0.572, rel=1e-3)
     assert row.AHP_kld_on_draws > least.kld
-    table = differences(runs, counts).frames["differences"].set_index(["data", "epsilon", "method"])
-    why = table.why_they_differ
-    assert len(table) == 3 * 4 * 5
-    assert why["NetTrace", 0.1, "NF"] == why["NetTrace", 0.1, "GS"] == "they agree"
-    assert table.ours["NetTrace", 0.1, "SF"] == 1.0
-    assert why["NetTrace", 0.1, "SF"].startswith("their k and their bound")
-    assert why["NetTrace", 0.1, "AHP-greedy"] == "their parameters are not known. Open"
-    assert "not available here" in why["Location", 0.1, "AHP-greedy"]
-    assert "need DPBench" in why["Search Log", 0.1, "NF"]
-    assert (why != "").all()
     scarce = {"NetTrace, rebuilt": np.array([0] * 6000 + [9, 6, 3, 2] * 10)}
-    assert bound(runs, scarce, few, 0).frames["bound"].attainable[0] == "no"
-    assert "0.1" in bound(runs, scarce, few, 0).texts[1]
-    why = differences(runs, scarce).frames["differences"].why_they_differ
-    assert why[why.str.contains("the least of any")].index.size == 1
+    assert bound(runs, scarce, few, 0).frames["bound"].published_is[0] == "below"
 
 
 def test_claims_are_counted():
@@ -274,6 +265,20 @@ def test_range_sizes_fit(bins, many):
     assert len(sizes) <= many
 
 
+def test_a_file_of_the_papers_own_data(tmp_path):
+    """Whoever has one of the four files names it as the paper does, and gets its rows of Tables 1 to 4."""
+    (tmp_path / "Location.csv").write_text("\n".join(map(str, drawn(3, 48)["drawn, by time"])))
+    made = frames(zhang2014.study(TINY, tmp_path / "Location.csv"))
+    first = made["kld"][made["kld"].what == "published"].iloc[0]
+    assert tuple(first[list(PUBLISHED_METHODS)]) == TABLES[1.0]["Location"]
+    assert made["data"].data.tolist() == ["Location", "published: Location"]
+    assert set(made["bound"].published_is) <= {"above", "below"}
+    assert len(made["definitions"]) == 2 * 5
+    (tmp_path / "Location.csv").write_text("3\n-1\n")
+    with pytest.raises(InputError, match="at least 0"):
+        zhang2014.study(TINY, tmp_path / "Location.csv")
+
+
 def test_data_that_are_not_there(tmp_path):
     for folder in (None, tmp_path):
         sets = histograms(folder, TINY.sets, 5, 100)
@@ -287,9 +292,10 @@ def test_data_that_are_not_there(tmp_path):
 
 
 def test_sf_makes_fewer_runs_where_bins_are_many(bench):
-    few = replace(TINY, many_bins=47, few_runs=4)
+    few = replace(TINY, many_bins=47, few_runs=4, sf_runs=1)
     rows, _ = experiments.accuracy(histograms(bench, ("NETTRACE",), 0), few, 0)
     assert set(rows[rows.method == "SF"].clusters) == {4}
+    assert set(rows[rows.method == "SF"].run) == {0}
     assert experiments.tuned(histograms(bench, ("NETTRACE",), 0), few, 0).empty
     usual, _ = experiments.accuracy(histograms(bench, ("NETTRACE",), 0), TINY, 0)
     assert set(usual[usual.method == "SF"].clusters) == {5}
@@ -333,9 +339,9 @@ def test_command_line(bench, tmp_path, monkeypatch):
     command = ["reproduce", "zhang2014", "--quick", "--data", str(bench), "--out", str(out), "--runs", "1"]
     done = CliRunner().invoke(main, command, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert "Table 2" in done.output
+    assert "Tables 2–4" in done.output
     names = {path.name for path in out.iterdir()}
-    assert {"report.html", "report.md", "settings.json", "optimum.png", "table3.parquet"} <= names
+    assert {"report.html", "report.md", "settings.json", "optimum.png", "kld.parquet"} <= names
     refused = CliRunner().invoke(
         main, ["reproduce", "zhang2014", "--time-limit", "3", "--out", str(tmp_path / "b")]
     )

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from hierdp.data.commuting import FILE, commuting
+from hierdp.data.italy import italy
 from hierdp.data.trips import SHARES, binary_areas, published, random_areas, trips
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.privacy.conversion import PAPERS
 from hierdp.reproduce.boninsegna2025 import diagonal, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
-from hierdp.reproduce.boninsegna2025.settings import QUICK, Settings
+from hierdp.reproduce.boninsegna2025.settings import QUICK, QUICK_NOTE, Settings
 from hierdp.reproduce.runs import noise_for, said
 from hierdp.reproduce.study import Part, Study
 from hierdp.tables import Flows
 
-__all__ = ["QUICK", "Settings", "study"]
+__all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -25,39 +26,43 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`); without it, the last
-        synthetic set is used instead of the commuters.
+        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`), or the paper's own
+        file (see `hierdp.data.italy`); without either, the last synthetic set is used instead.
     seed : int
         Seed of the noise and the drawn trips; the same seed gives the same numbers, except times.
     """
     sets: dict[str, Flows] = {name: published(name) for name in settings.sets}
     sets |= {f"{name}, drawn": drawn(name, seed) for name in settings.drawn}
     sparse = {name: flows for name, flows in sets.items() if "sparse" in name}
-    there = data is not None and (data / FILE).exists()
-    if data is not None and there:
-        sets["commuting"] = sparse["commuting"] = commuting(data / FILE)
+    real = real_data(data)
+    sets |= real
+    sparse |= real
     runs = experiments.accuracy(sets, settings, seed)
-    known = {name: sets[name] for name in settings.sets}
-    if there:
-        known["commuting"] = sets["commuting"]
+    known = {name: sets[name] for name in settings.sets} | real
     same = experiments.as_the_authors(known, settings, seed)
     shown = list(sets)[-1]
-    about, published_too = parts.about(sets), parts.against_published(runs, same)
     made = [
-        about,
-        *([parts.figure_3(runs, settings)] if there else []),
+        parts.about(sets),
+        *(parts.figure_3(runs, settings, name) for name in real),
         parts.figure_4(runs, settings),
         parts.figure_5(runs, settings),
         parts.figure_6(runs, experiments.exact_seconds(sets, settings), settings),
-        published_too,
-        *([parts.italy(same)] if there else []),
+        parts.finest(runs, same),
+        *([parts.italy(same)] if "commuting" in real else []),
         parts.utility(runs, settings),
         parts.fewest(experiments.fewest(sparse, settings, seed)),
         diagonal.part(diagonal.rows(sparse, settings, seed)),
         *planned(shown, sets[shown], settings, seed),
-        parts.differences(published_too.frames["published"], about.frames["data"], same),
     ]
     return Study("Boninsegna & Silvestri 2025, reproduced", made, said(settings, seed, sets))
+
+
+def real_data(data: Path | None) -> dict[str, Flows]:
+    """Italy's commuters if `data` is a file, those of the United States if it is a folder that has them."""
+    if data is not None and data.is_file():
+        return {"Italy": italy(data)}
+    there = data is not None and (data / FILE).exists()
+    return {"commuting": commuting(data / FILE)} if data is not None and there else {}
 
 
 def drawn(name: str, seed: int) -> Flows:

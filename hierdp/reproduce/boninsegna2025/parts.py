@@ -18,16 +18,6 @@ if TYPE_CHECKING:
 ORDER = ("InfTDA", "TDA_L2", "TDA", "TDA_inf", "VanillaGauss", "SH", EXACT, "InfTDA_large")
 """The colour and marker of each method, the same in every figure."""
 
-HALF = "theirs spends half of ρ; with that budget, ours agrees (same noise)"
-WHY = {
-    "InfTDA": HALF,
-    "TDA_L2": HALF,
-    "TDA_inf": "theirs spends half of ρ, and takes another of the optimal answers: GLPK's, ours HiGHS's",
-    "SH": "theirs has the noise of √2·ε, from a wrong sensitivity; with it, ours agrees (same noise)",
-    "VanillaGauss": "the same noise; the rest is chance",
-}
-"""Why published numbers at the finest level differ from ours with the stated budget."""
-
 NAMES = {"TDA_L2": "TDA$_{L2}$", "TDA_inf": "TDA$_\\infty$", "TDA": "TDA (two-phase)"}
 
 METRICS = {
@@ -57,21 +47,14 @@ def about(sets: Mapping[str, Flows]) -> Part:
             }
         )
     texts = [
-        "The six synthetic sets are the paper's own, drawn again from its seed; they agree exactly with its "
-        "Table 1. The flows are not Pareto(1), as the paper says, but x − 1 for Pareto(3) x, "
-        "stretched to a largest flow of 1,000; sets called “drawn” have Pareto(1) flows. Table 1 prints "
-        "95,612 pairs for random dense, but half of 435² pairs is 94,612, and these have the printed number "
-        "of trips. All trees refine the destination first.",
+        "The six synthetic sets are the paper's own, drawn again from its seed; sets called “drawn” have "
+        "Pareto(1) flows. All trees refine the destination first. Commuting: workers by county of home and "
+        "of work in the United States, 2009–2013.",
     ]
-    commuting = [
-        "Commuting: workers by county of home and of work in the United States, 2009–2013; the paper's "
-        "own file is Italy's (28,805,440 commuters).",
-    ]
-    texts += commuting if "commuting" in sets else []
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
 
 
-def figure_3(runs: DataFrame, settings: Settings, name: str = "commuting") -> Part:
+def figure_3(runs: DataFrame, settings: Settings, name: str) -> Part:
     """The real data: three metrics by level."""
     here = runs[runs.data == name]
     drawn = _grid(here, [(name, metric) for metric in METRICS], settings)
@@ -86,7 +69,7 @@ def figure_3(runs: DataFrame, settings: Settings, name: str = "commuting") -> Pa
 
 def figure_4(runs: DataFrame, settings: Settings) -> Part:
     """The largest error on synthetic data."""
-    names = [name for name in dict.fromkeys(runs.data) if name != "commuting"]
+    names = [name for name in dict.fromkeys(runs.data) if name not in ("commuting", "Italy")]
     drawn = _grid(runs, [(name, "max_error") for name in names], settings)
     frames = {f"figure4_{_file(n)}": by_level(runs[runs.data == n], "max_error") for n in names}
     texts = [
@@ -162,104 +145,50 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     return Part("figure6", "Figure 6: time", texts, frames, drawn)
 
 
-def against_published(runs: DataFrame, same: DataFrame) -> Part:
+def finest(runs: DataFrame, same: DataFrame) -> Part:
     """The finest level, beside the authors' result files."""
     import pandas as pd
 
-    finest = runs[runs.level == runs.groupby("data")["level"].transform("max")]
+    here = runs[runs.level == runs.groupby("data")["level"].transform("max")]
     rows = []
-    for (name, method, epsilon), mine in finest.groupby(["data", "method", "epsilon"], sort=False):
-        known = _published(str(name), str(method), float(str(epsilon)))
-        if known is None:
-            continue
-        here = same[(same.data == name) & (same.method == method) & (same.epsilon == epsilon)]
+    for (name, method, epsilon), mine in here.groupby(["data", "method", "epsilon"], sort=False):
+        known = _published(str(name), str(method), float(str(epsilon))) or ()
+        again = same[(same.data == name) & (same.method == method) & (same.epsilon == epsilon)]
         row: dict[str, Any] = {"data": name, "method": method, "epsilon": epsilon, "runs": len(mine)}
-        for metric, value in zip(METRICS, known, strict=False):
-            row |= {f"published_{metric}": value, f"same_noise_{metric}": here[metric].mean()}
-            row[metric] = mine[metric].mean()
-        row["why_they_differ"] = WHY[str(method)]
+        for k, metric in enumerate(METRICS):
+            row |= {
+                metric: mine[metric].mean(),
+                f"same_noise_{metric}": again[metric].mean(),
+                f"published_{metric}": known[k] if known else float("nan"),
+            }
         rows.append(row)
+    table = pd.DataFrame(rows)
     texts = [
-        "Means at the finest level. The authors' top-down programs divide ρ by twice the number of levels, "
-        "which leaves half of it unspent: their noise is √2 times as large as necessary. Their stability "
-        "histogram used the L2 sensitivity √2 in place of the L1 sensitivity 2 (corrected in their "
-        "repository after these results): its noise is that of √2·ε. “Same noise” is our run with those "
-        "budgets; the last of each three columns has the stated budget.",
-        "TDA_∞ takes any optimum that its solver returns; theirs is GLPK, ours HiGHS.",
+        "Means at the finest level. Same noise: our runs with the budgets that the authors' programs spent "
+        "(half of ρ; √2·ε for SH). Agreement: over the published means of a method, the median of ours over "
+        "theirs, the least and the largest, and the largest difference of the two shares.",
     ]
-    return Part("published", "Beside the authors' results", texts, {"published": pd.DataFrame(rows)})
+    frames = {"finest": table, "agreement": agreement(table)}
+    return Part("finest", "Beside the authors' results", texts, frames)
 
 
-def differences(published: DataFrame, data: DataFrame, same: DataFrame) -> Part:
-    """Published numbers, ours, and why they differ: one row for each method, and the data.
-
-    Parameters
-    ----------
-    published : DataFrame
-        The table of `against_published`.
-    data : DataFrame
-        The table of `about`.
-    same : DataFrame
-        Runs with the authors' budgets.
-    """
+def agreement(table: DataFrame) -> DataFrame:
+    """Ratios of largest errors, and differences of shares, to the published means."""
     import pandas as pd
 
-    rows: list[dict[str, str]] = []
-    for method, here in published.groupby("method", sort=False):
-        printed = here.published_max_error
-        rows.append(
-            {
-                "cells": f"{method}: largest error, finest level, {len(here)} means",
-                "published": f"{printed.min():,.0f} … {printed.max():,.0f}",
-                "ours_over_published": _spread(here.max_error / printed),
-                "with_their_budget": _spread(here.same_noise_max_error / printed),
-                "why": WHY[str(method)],
-            }
-        )
-    known = data[
-        (data.published_pairs != "") & (data.published_pairs != data.pairs_with_trips.map("{:,}".format))
-    ]
-    rows += [
-        {
-            "cells": f"Table 1, {row.data}: pairs with trips", "published": str(row.published_pairs),
-            "ours_over_published": f"{row.pairs_with_trips:,} pairs", "with_their_budget": "",
-            "why": "a slip of one digit: ours is half of all pairs, with the printed number of trips",
-        }
-        for row in known.itertuples()
-    ]  # fmt: skip
-    largest = ", ".join(f"{flow:,}" for flow in dict.fromkeys(data[data.published_pairs != ""].largest_flow))
-    rows.append(
-        {
-            "cells": "§6, flows of the synthetic sets", "published": "Pareto(1)",
-            "ours_over_published": f"Pareto(3), less 1, stretched to a largest flow of {largest}",
-            "with_their_budget": "", "why": "the text differs from the authors' program, which made the data",
-        }
-    )  # fmt: skip
-    mine = same[(same.data == "commuting") & (same.method == "InfTDA") & (same.epsilon == 1)]
-    error = authors.FINEST["Italy"]["InfTDA"][authors.EPSILONS.index(1)][0]
-    rows.append(
-        {
-            "cells": "Italy, InfTDA, ε = 1: largest error",
-            "published": f"{error:,.0f}", "ours_over_published": "–",
-            "with_their_budget": f"{mine.max_error.mean():,.0f} (commuters)" if len(mine) else "–",
-            "why": "the file is not available here: the commuters of the United States stand beside it",
-        }
-    )  # fmt: skip
-    return Part(
-        "differences",
-        "Published, ours, and why they differ",
-        [
-            "Ratios: the median, with the least and the largest in brackets. “Beside the authors' results” "
-            "has every cell."
-        ],
-        {"differences": pd.DataFrame(rows)},
-    )
-
-
-def _spread(ratio: Any) -> str:
-    """The median and the range; a dash if nothing was run."""
-    ratio = ratio.dropna()
-    return f"{ratio.median():.2f} ({ratio.min():.2f} … {ratio.max():.2f})" if len(ratio) else "–"
+    rows = []
+    known = table[table.published_max_error.notna()]
+    for method, here in known.groupby("method", sort=False):
+        row: dict[str, Any] = {"method": method, "means": len(here)}
+        for budget, noise in (("whole", ""), ("their", "same_noise_")):
+            ratio = here[f"{noise}max_error"] / here.published_max_error
+            for statistic in ("median", "min", "max") if ratio.notna().any() else ():
+                row[f"{budget}_budget_{statistic}"] = round(ratio.agg(statistic), 2)
+        for metric in list(METRICS)[1:]:
+            away = (here[f"same_noise_{metric}"] - here[f"published_{metric}"]).abs().max()
+            row[f"their_budget_{metric}"] = away
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def italy(same: DataFrame) -> Part:
@@ -276,10 +205,8 @@ def italy(same: DataFrame) -> Part:
                 row |= {f"Italy_published_{metric}": value, f"commuters_{metric}": mine[metric].mean()}
             rows.append(row)
     texts = [
-        "Italy's file, which ISTAT publishes, is not available here, so no number can be the same; the "
-        "commuters of the United States are of "
-        "the same kind. Finest level, with the budgets that the authors' programs spent. TDA_∞ is not run "
-        "on the commuters: its integer programs are too many.",
+        "Italy's file, which ISTAT publishes, is not available here; the commuters of the United States are "
+        "of the same kind. Finest level, with the budgets that the authors' programs spent.",
     ]
     return Part("italy", "Italy, published, beside the commuters", texts, {"italy": pd.DataFrame(rows)})
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from hierdp.data.census import census
-from hierdp.data.taxi import taxi
+from hierdp.data.taxi import made_up_taxis, taxi
+from hierdp.errors import InputError
 from hierdp.reproduce.fioretto2019 import experiments, float_solvers, parts, without_total
-from hierdp.reproduce.fioretto2019.differences import differences
 from hierdp.reproduce.fioretto2019.float_parts import floats
-from hierdp.reproduce.fioretto2019.settings import QUICK, Settings
+from hierdp.reproduce.fioretto2019.settings import QUICK, QUICK_NOTE, Settings
 from hierdp.reproduce.fioretto2019.taxi_bound import taxi_bound
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
 
-__all__ = ["QUICK", "Settings", "study"]
+__all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -29,9 +29,13 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     seed : int
         Seed of the noise and the census; the same seed gives the same numbers, except times.
     """
+    if data and data.is_file():
+        raise InputError(f"{data} is a file; fioretto2019 takes a folder, since its data are not published")
     homes = data / "us-commuting-2009-2013.parquet" if data else None
     homes = homes if homes and homes.exists() else None
     sets = {"census": census(seed, settings.groups, settings.leaves, settings.sizes, homes)}
+    if settings.city_sizes:
+        sets["taxis, made up"] = made_up_taxis(seed, settings.city_sizes)
     if data and (data / "taxi").is_dir():
         sets["taxi"] = taxi(data / "taxi", settings.taxi_sizes)
     # A few dozen regions, so that solvers can finish.
@@ -40,7 +44,6 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     made = [
         parts.about(sets, homes is not None),
         *(parts.table_1(runs, name) for name in sets),
-        differences(runs),
         taxi_bound(),
         floats(float_solvers.rows(settings, seed)),
         without_total.without_total_part(without_total.rows(settings, homes, seed)),

@@ -30,11 +30,6 @@ def floats(found: Sequence[Row]) -> Part:
         "same program. Distance: from the optimum, before rounding, in L2; allowed: what a relative gap of "
         "10⁻⁸ allows a feasible answer, if the counts are the unknowns. A status such as PrimalInfeasible is "
         "the solver's claim that there is no answer, which is false.",
-        "With the counts as unknowns, the errors of OSQP, and of Clarabel where it answers, hardly depend on "
-        "ε: they are the solver's, not those of the noise. The published errors of M_c^r hardly depend on ε "
-        "either, nor do those of M_H^r at the taxis' level 1. So they may be of this kind. It is not proved: "
-        "the paper used Gurobi 8, and a later Gurobi, on the largest tree that its package's licence allows, "
-        "has no such error.",
     ]
     frames = {"float_solvers": pd.DataFrame(rows), "float_solvers_runs": every}
     return Part("float-solvers", "The relaxations by solvers in floats", texts, frames, _figure(every))

@@ -53,10 +53,8 @@ def taxi_bound() -> Part:
         f"2G = {2 * TAXI_GROUPS:,}. Rounding allows a relaxation half a group more for each rounded number: "
         "each count of M_H^r, each region's last cumulative count of M_c^r. (3,973 leaves; with the 263 "
         "zones of the paper's text the bounds are lower.)",
-        f"{above} of {len(frame)} published errors are above their bound, so the data, the answers or the "
-        "errors are not as described. One reading fits: a group is a taxi in a zone, not a taxi, as in the "
-        "Taxi data of Kuo et al. (360,872 groups). Then G may be up to 263 times as large, and no error of "
-        f"an exact method is above 2G if G is at least {_least(frame):,}. The paper does not say so.",
+        f"{above} of {len(frame)} published errors are above their bound. If a group were a taxi in a "
+        f"zone, no error of an exact method would be above 2G from {_least(frame):,} groups on.",
     ]
     return Part("taxi-bound", "The taxis' errors against their own G", texts, {"taxi_bound": frame})
 

@@ -48,7 +48,10 @@ def about(sets: Mapping[str, SizeRuns]) -> Part:
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows)})
 
 
-PUBLISHED = {"taxi": "Taxi", "housing, nation": "part. synth.", "Hawaiian": "Hawaiian"}
+PUBLISHED = {
+    "taxi": "Taxi", "housing, nation": "part. synth.", "Hawaiian": "Hawaiian",
+    "Synthetic": "part. synth.", "White": "White",
+}  # fmt: skip
 """The names of our data sets in the published table."""
 
 
@@ -78,10 +81,8 @@ def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
     ]
     frames = {"bottom_up": pd.DataFrame(rows), "coherence": coherence()}
     texts.append(
-        "Coherence: the distance of a sum is at most the sum of the distances, so bottom-up errors at the "
-        "root are at most the number of leaves times those at the leaves. The published errors are within a "
-        "few per cent of this bound, whereas independent errors grow like the square root of the number of "
-        "leaves."
+        "Coherence: published bottom-up errors over the most that they can be, the number of leaves times "
+        "the error of a leaf."
     )
     if told:
         frames["readme"] = pd.DataFrame([{**told, "published": README}])
@@ -116,7 +117,7 @@ def naive(runs: DataFrame) -> Part:
     """The naive row, beside the other methods of one region."""
     import pandas as pd
 
-    names = {"taxi": "Taxi", "housing, nation": "Synthetic", "Hawaiian": "Hawaiian"}
+    names = {**{name: name for name in NAIVE}, "taxi": "Taxi", "housing, nation": "Synthetic"}
     rows = [
         {
             "data": name,
@@ -139,21 +140,20 @@ def naive_answers(rows: Sequence[Row]) -> Part:
     """The naive row: what each explanation of the printed numbers would give."""
     import pandas as pd
 
-    table = (
-        pd.DataFrame(rows).groupby(["data", "answer"], sort=False).emd.agg(["min", "mean", "max", "count"])
-    )
-    texts = [
-        "Published: " + ", ".join(f"{name} {value:,}" for name, value in NAIVE.items()) + ".",
-        "The root alone at ε = 1, earth mover's distance. With p = 2, as printed, every way to break the "
-        "ties of the rounding lies between the second and the third row; no published number does. Setting "
-        "negative counts to 0, and nothing else, is too far off on the taxis. With p = 1, every x between 0 "
-        "and max(y, 0) that adds up to G is optimal; the rows “reduced at the largest sizes” and “at the "
-        "smallest sizes” are ends of this face. All published numbers lie between them, and which one "
-        "appears depends on the solver. So p = 1 is compatible with the published row. It is not proved.",
+    names = {"taxi": "Taxi", "housing, nation": "Synthetic", **{name: name for name in NAIVE}}
+    found = pd.DataFrame(rows).groupby(["data", "answer"], sort=False).emd
+    table = found.agg(["min", "mean", "max", "count"]).reset_index()
+    printed = [
+        {"data": name, "answer": "published", "mean": NAIVE[names[name]]}
+        for name in dict.fromkeys(table.data)
+        if names.get(name) in NAIVE
     ]
-    return Part(
-        "naive_answers", "The naive row: which answer?", texts, {"naive_answers": table.reset_index()}
-    )
+    table = pd.concat([pd.DataFrame(printed), table], ignore_index=True)
+    texts = [
+        "The root alone at ε = 1, earth mover's distance. “Reduced at the largest sizes” and “at the "
+        "smallest sizes” are ends of the face of optima for p = 1.",
+    ]
+    return Part("naive_answers", "The naive row: which answer?", texts, {"naive_answers": table})
 
 
 def matching(runs: DataFrame) -> Part:
@@ -163,72 +163,10 @@ def matching(runs: DataFrame) -> Part:
     table = table.rename(columns={"weighted": "by_updated_estimates", ORIGINAL: "by_original_estimates"})
     table["ratio"] = table.by_original_estimates / table.by_updated_estimates
     texts = [
-        "Line 12 of Algorithm 1 prints Match(τ.Ĥ, …): the estimates of a node from before its own update. A "
-        "release, like the authors' program, matches by the updated ones (τ.Ĥ′). From the same estimates, "
-        "both ways; they differ only from three levels on."
+        "Line 12 of Algorithm 1 prints Match(τ.Ĥ, …), the estimates from before a node's own update; a "
+        "release matches by the updated ones (τ.Ĥ′). From the same estimates, both ways."
     ]
     return Part("matching", "Matching by updated or by original estimates", texts, {"matching": table})
-
-
-def differences(table: DataFrame, answers: Sequence[Row], told: Mapping[str, int] | None = None) -> Part:
-    """Published numbers, ours, and why they differ; `told` are the errors of the README's root."""
-    import pandas as pd
-
-    rows = []
-    means = table.groupby(["data", "method", "noise", "fit", "level"]).emd.mean()
-    for ours, name in PUBLISHED.items():
-        for method, printed in zip(("bottom-up", "Hc"), BOTTOM_UP[name], strict=True):
-            fit = "middle" if ours == "taxi" else "lowest"
-            if (ours, method, "independent", fit, 0) not in means:
-                continue
-            one, other = (
-                " · ".join(f"{means[ours, method, noise, fit, level]:,.1f}" for level in range(3))
-                for noise in ("independent", "one seed")
-            )
-            shown = " · ".join(f"{value:,.1f}" for value in printed)
-            why = f"one seed in every region, which is not private: {other}" + WHY[ours]
-            rows.append({"cells": f"§6.2.2, {name}, {method}", "published": shown, "ours": one, "why": why})
-    found = pd.DataFrame(answers).groupby(["data", "answer"]).emd.mean()
-    for ours, name in PUBLISHED.items():
-        value = NAIVE.get({"part. synth.": "Synthetic"}.get(name, name))
-        if (ours, "p = 1, fast path") not in found or value is None:
-            continue
-        low, high = (found[ours, f"p = 1, reduced at the {end} sizes"] for end in ("largest", "smallest"))
-        rows.append(
-            {
-                "cells": f"§6.2.1, {name}, naive", "published": f"{value:,}",
-                "ours": f"{found[ours, 'p = 2, whole-number optimum']:,.0f}",
-                "why": f"not proved. With p = 1 any value from {low:,.0f} to {high:,.0f} is an optimum; "
-                "ties of the rounding and negative counts set to 0 do not give it",
-            }
-        )  # fmt: skip
-    if told:
-        same = [name for name, error in told.items() if error == README] or ["none"]
-        rows.append(
-            {
-                "cells": "README, Taxi, the root with seed 20", "published": f"{README:,}",
-                "ours": f"{min(told.values()):,} … {max(told.values()):,}",
-                "why": f"Hc's fit has many optima; the published number is that of: {', '.join(same)}",
-            }
-        )  # fmt: skip
-    rows.append(
-        {
-            "cells": "White; the figures' values", "published": "§6.2.1, §6.2.2, Figures 1 to 6",
-            "ours": "–",
-            "why": "the White data are not available here; the figures' values are not in the text",
-        }
-    )  # fmt: skip
-    return Part(
-        "differences", "Published, ours, and why they differ", [], {"differences": pd.DataFrame(rows)}
-    )
-
-
-WHY = {
-    "taxi": "",
-    "housing, nation": "; our states share the national sizes, theirs have tables that are not here",
-    "Hawaiian": "; only the nation's row is available here, so our counties are alike",
-}
-"""Further reasons for differences, by data set."""
 
 
 def figure_1(rows: DataFrame) -> Part:

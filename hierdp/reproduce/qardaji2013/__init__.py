@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from hierdp.data.dpbench import dpbench, names
+from hierdp.data.snap import histogram
 from hierdp.execution import progress
 from hierdp.reproduce.qardaji2013 import checks, counted, dimensions, figures, tables
-from hierdp.reproduce.qardaji2013.settings import QUICK, Settings
+from hierdp.reproduce.qardaji2013.settings import QUICK, QUICK_NOTE, Settings
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Part, Study
+from models.arithmetic.arrays import Ints
 
-__all__ = ["QUICK", "Settings", "study"]
+__all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -22,8 +25,8 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     ----------
     settings : Settings
     data : path, optional
-        A folder with ``dpbench/``, the histograms for Figure 3. Without it there is no Figure 3; everything
-        else is computed from formulas.
+        A folder with ``dpbench/``, the histograms for Figure 3; or one of the paper's own, a file of
+        `hierdp.data.snap.histogram`. Without it there is no Figure 3; all else is computed from formulas.
     seed : int
         Seed of the noise of Figure 3.
     """
@@ -36,11 +39,21 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     ]
     shown = progress.steps(formulas, "sections of formulas", len(formulas))
     made = [part for parts in shown for part in parts()]
-    there = data is not None and (data / "dpbench").is_dir()
-    if data is not None and there:
+    sets = histograms(data)
+    if sets:
         from hierdp.reproduce.qardaji2013 import curves
 
-        made += curves.parts(settings, data, seed)
-    made.append(counted.differences({name: frame for part in made for name, frame in part.frames.items()}))
-    sets = ["dpbench"] if there else ["none: Figure 3 is left out"]
-    return Study("Qardaji, Yang & Li 2013, reproduced", made, said(settings, seed, sets))
+        made += curves.parts(settings, sets, seed)
+    return Study("Qardaji, Yang & Li 2013, reproduced", made, said(settings, seed, sets or [LEFT_OUT]))
+
+
+LEFT_OUT = "none: Figure 3 is left out"
+
+
+def histograms(data: Path | None) -> dict[str, Ints]:
+    """The histograms of Figure 3: those of a folder with ``dpbench/``, or that of one file."""
+    if data is None:
+        return {}
+    if data.is_file():
+        return {data.name.partition(".")[0]: histogram(data)}
+    return {name: dpbench(data / "dpbench", name) for name in names(data / "dpbench")}

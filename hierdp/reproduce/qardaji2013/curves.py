@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hierdp.data.dpbench import dpbench, names
 from hierdp.execution import progress
 from hierdp.mechanisms import clustering
 from hierdp.mechanisms.range_query import range_query
@@ -75,10 +73,8 @@ TWO_AXES = (
 """H_b^c for 256 × 256 bins, with the best b for each division of the budget."""
 
 
-def parts(settings: Settings, data: Path, seed: int) -> list[Part]:
-    """Figure 3 and its extensions, on the data sets in the folder ``dpbench``."""
-    folder = data / "dpbench"
-    sets = {name: dpbench(folder, name) for name in names(folder)}
+def parts(settings: Settings, sets: Mapping[str, Ints], seed: int) -> list[Part]:
+    """Figure 3 and its extensions, on these histograms."""
     line = {name: counts for name, counts in sets.items() if counts.ndim == 1}
     plane = {name: counts for name, counts in sets.items() if counts.ndim == 2}
     made: list[Part] = []

@@ -103,15 +103,10 @@ def break_even(most: int) -> Part:
         f"The largest n, to {most}, such that for 1 … n bins per dimension the flat method is best over all "
         "boxes, and the method that beats it at the next n. The paper's estimates (n printed) are for "
         "consistent hierarchies with equal budgets.",
-        "Hierarchies look useless in three or more dimensions only because of equal budgets. With geometric "
-        "budgets (each level ∛(b^d) times its parents') they beat the flat method from n = 16, 11 and 9 on. "
-        "Those of Cormode et al. (“quadtree”: ∛(b^(d−1))) do so from n = 21, 15 and 13 on.",
+        "“Up until N = 45” (one dimension): the second table has two variances of the flat method. The "
+        "paper's 45 follows from 2N/3, its estimate of §5.3; the exact mean over all ranges is 2(N + 2)/3.",
     ]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(("then_b", "h", "N", "n_printed"), "Int64"))
-    texts.append(
-        "“Up until N = 45” (one dimension): the second table has two variances of the flat method. The "
-        "paper's 45 follows from 2N/3, its estimate of §5.3; the exact mean over all ranges is 2(N + 2)/3."
-    )
     return Part("break-even", "When flat is best", texts, {"break_even": frame, "until_45": until_45()})
 
 

@@ -47,9 +47,6 @@ def figure_2() -> Part:
         "Mean variance of all ranges, ε = 1. Geometric: each level has ∛b times its parents' budget. "
         "Optimized: the closed form without inference; with inference, the paper's iteration until "
         "convergence.",
-        "The paper concludes that inference matters more than budgets, that b must be near its best with "
-        "equal budgets, and that the optimized curve is flat. It is flat because the iteration drops levels "
-        "(next part).",
     ]
     frames_2 = {"figure2": pd.concat(frames), "figure2_best": pd.DataFrame(best)}
     return Part("figure2", "Figure 2: budgets", texts, frames_2, drawn)
@@ -76,11 +73,8 @@ def budgets() -> Part:
                 }
             )  # fmt: skip
     texts = [
-        "The iteration of §3.5 from equal shares. Each round lowers the variance: it is concave in the "
-        "levels' variances, so the paper's Eq. 5 with the current weights lies above it. A level without "
-        "budget has weight 0, so every set of levels has a local optimum; from equal shares, the iteration "
-        "drops most levels of a narrow tree. The rest of H_2 is a tree whose families have the sizes shown, "
-        "from the leaves up. KKT: models.BudgetSplit certifies the shares for their own weights.",
+        "The iteration of §3.5 from equal shares. Families: their sizes, from the leaves up, without the "
+        "levels that it drops. KKT: models.BudgetSplit certifies the shares for their own weights.",
     ]
     return Part("budgets", "Optimized budgets", texts, {"budgets": pd.DataFrame(rows)})
 
@@ -113,9 +107,6 @@ def figure_4() -> Part:
     texts = [
         "Mean variance of all boxes, ε = 1, exact (the paper: 10,000 random boxes). b is per dimension; b = "
         "n is the flat method.",
-        "With equal budgets, the paper's setting, no hierarchy beats the flat method at (a) and (d), and b "
-        "= 8 does at (b), as the paper says. At (c) the best is b = 12, the smallest with two levels: b ≈ "
-        "√n, whereas the paper prints √n = 2^7. With unequal budgets, hierarchies win in all four.",
     ]
     tables = {"figure4": pd.concat(frames), "figure4_best": pd.DataFrame(best)}
     return Part("figure4", "Figure 4: two and three dimensions", texts, tables, drawn)

@@ -54,7 +54,10 @@ def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
         "noisy counts. Ratio: mean squared error over that of least squares (below 1 is an improvement), "
         "with its standard error."
     ]
-    return Part("repairs", "Non-negative and whole counts", texts, {"repairs": table}, _drawn(table))
+    spread = table.groupby(["epsilon", "repair", "queries"], sort=False).ratio.agg(["min", "max"])
+    spread = spread.rename(columns={"min": "best_data_set", "max": "worst_data_set"}).reset_index()
+    frames = {"repairs": table, "repairs_spread": spread}
+    return Part("repairs", "Non-negative and whole counts", texts, frames, _drawn(table))
 
 
 def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFrame:

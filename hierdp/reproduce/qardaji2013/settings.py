@@ -50,3 +50,9 @@ QUICK = Settings(
     break_even_bins=60,
     curve_sizes=8,
 )
+
+QUICK_NOTE = (
+    "Formulas that take long are computed for fewer bins: nothing follows for more. Figure 3 has two runs, "
+    "too few to tell the hierarchies apart."
+)
+"""What cannot be concluded from the quick settings."""

@@ -108,8 +108,6 @@ def table_2() -> Part:
         "V* is Algorithm 2, corrected and with exact counts of nodes. “As the paper” runs the two passes "
         "with the printed weights for short families too, where they differ slightly from least squares. "
         "Beyond 2^11, b is the best by V*.",
-        "The printed row 2^10 (b = 32) has the variances of b = 11 (156.64; 373.09 without inference); "
-        "b = 32 has 164.29 and 320.83.",
         _agreement(frame, ["V*", "V[H_b]"])
         + " As the paper: "
         + _agreement(
@@ -145,8 +143,6 @@ def table_3(settings: Settings) -> Part:
         f"bins, and p-identity, low-rank from single bins and the lower bound to {settings.search_bins}. Its "
         "strategies are local optima, so these cells can agree only approximately. The lower bound holds for "
         "every strategy with Laplace noise (models.StrategySDP, by its certificate).",
-        "Measuring single bins (F) is also a strategy. So the printed low-rank cells above F in the same "
-        "column (all but 2^8) are worse than a strategy that the method could have started from.",
         "StructureFirst has no cell: its error depends on the data.",
     ]
     return Part("table3", "Table 3: all methods", texts, {"table3": pd.DataFrame(rows)})

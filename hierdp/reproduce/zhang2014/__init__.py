@@ -1,7 +1,4 @@
-"""Zhang et al.
-
-2014, repeated: Tables 2–4 and Figures 2–5 on DPBench's data, and the gain by optimal clustering.
-"""
+"""Zhang et al. 2014, repeated: Tables 2–4, Figures 2–5, and the gain by optimal clustering."""
 
 from __future__ import annotations
 
@@ -20,10 +17,9 @@ from hierdp.reproduce.zhang2014 import (
 )
 from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import histograms
-from hierdp.reproduce.zhang2014.differences import differences
-from hierdp.reproduce.zhang2014.settings import QUICK, Settings
+from hierdp.reproduce.zhang2014.settings import QUICK, QUICK_NOTE, Settings
 
-__all__ = ["QUICK", "Settings", "study"]
+__all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 
 
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
@@ -40,19 +36,17 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """
     sets = histograms(data, settings.sets, seed)
     runs, ranges = experiments.accuracy(sets, settings, seed)
-    others = definitions.part(sets, settings, seed)
     made = [
         parts.about(sets),
-        *(parts.table(runs, epsilon, settings) for epsilon in settings.epsilons),
+        parts.tables(runs, settings),
         parts.orderings(runs, settings),
         bound(runs, sets, settings, seed),
-        *([] if others is None else [others]),
+        *definitions.parts(sets, settings, seed),
         theorems.part(sets, settings, seed),
-        differences(runs, sets, None if others is None else others.frames["definitions"]),
         *parts.figures(ranges, settings),
         parts.claims(ranges),
         optimum_parts.optimum(optimum.rules(sets, settings, seed), settings),
-        parts.tuning(experiments.tuned(sets, settings, seed), settings),
+        *parts.tuning(experiments.tuned(sets, settings, seed), settings),
         *hierarchical.parts(settings, data, seed),
         parts.seconds(runs),
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hierdp.data.dpbench import dpbench, names
+from hierdp.data.dpbench import dpbench, names, read_counts
 from hierdp.reproduce.runs import seed_for
 from hierdp.reproduce.zhang2014.finer import net_trace, search_log
 from models.arithmetic.arrays import Ints
@@ -30,7 +30,12 @@ REBUILT = {"Search Log, rebuilt": "SEARCHLOGS", "NetTrace, rebuilt": "NETTRACE"}
 
 
 def histograms(folder: Path | None, wanted: tuple[str, ...], seed: int, bins: int = 4096) -> dict[str, Ints]:
-    """Flattened true counts by name: the requested sets that the folder has, or two synthetic ones."""
+    """Flattened true counts by name: the requested sets that the folder has, or two synthetic ones.
+
+    A file of counts instead of a folder is one set, with the file's name: Location.csv.
+    """
+    if folder and folder.is_file():
+        return {folder.stem: read_counts(folder).ravel()}
     here = folder / "dpbench" if folder else None
     found: dict[str, Ints] = {}
     for name in wanted:

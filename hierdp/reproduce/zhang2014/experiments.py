@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for, timed
-from hierdp.reproduce.zhang2014.settings import Settings
+from hierdp.reproduce.zhang2014.settings import NO_THRESHOLD, Settings
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -28,9 +28,19 @@ def sizes_of(bins: int, many: int) -> list[int]:
     return sorted({int(size) for size in np.rint(np.geomspace(1, max(1, bins // 2), many))})
 
 
-def usual(method: str, bins: int, settings: Settings) -> dict[str, Any]:
-    """The options of a method: its defaults, except for SF on many bins."""
-    return {"clusters": settings.few_runs} if method == "SF" and bins > settings.many_bins else {}
+def publisher(name: str, bins: int, settings: Settings) -> Callable[..., Any]:
+    """A method with the paper's parameters, where it states them."""
+    method = name.partition(" ")[0]
+    options: dict[str, Any] = {}
+    if method.startswith("AHP"):
+        options["share"] = settings.share
+    if name == NO_THRESHOLD:
+        options["eta"] = 0.0
+    if name == "GS":
+        options["width"] = min(settings.width, bins)
+    if name == "SF" and bins > settings.many_bins:
+        options["clusters"] = settings.few_runs
+    return partial(METHODS[method].publish, **options)
 
 
 def accuracy(sets: Sets, settings: Settings, seed: int) -> tuple[DataFrame, DataFrame]:
@@ -55,7 +65,9 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
     counts, rows = sets[name], []
     sizes = sizes_of(counts.size, settings.range_sizes)
     for method in settings.methods:
-        publish = partial(METHODS[method].publish, **usual(method, counts.size, settings))
+        if method == "SF" and run >= settings.sf_runs:
+            continue
+        publish = publisher(method, counts.size, settings)
         seconds, made = timed(publish, counts, epsilon, noise_for(seed, name, epsilon, run))
         found: Row = {
             "data": name, "epsilon": epsilon, "run": run, "method": method,
@@ -129,4 +141,4 @@ def warm_up(methods: tuple[str, ...]) -> None:
     """Compile the kernels before anything is timed."""
     counts = np.arange(64) ** 2
     for method in methods:
-        METHODS[method].publish(counts, 1.0, SimulatedNoise(0))
+        publisher(method, counts.size, Settings())(counts, 1.0, SimulatedNoise(0))

@@ -17,7 +17,6 @@ from hierdp.reproduce.zhang2014.settings import (
     COUNTERPARTS,
     FIGURE_NUMBERS,
     PUBLISHED_METHODS,
-    TABLE_NUMBERS,
     TABLES,
     Settings,
 )
@@ -47,12 +46,7 @@ def about(sets: Sets) -> Part:
             people, ordered = round(printed[0] * printed[2]), known == "NetTrace"
             rows.append(_row(f"published: {known}", people, ordered, printed))
     texts = [
-        "The paper's own files are not available here at its sizes. DPBench has two of its four data sets in "
-        "4,096 "
-        "bins, with the same number of people: Search Log (in 32,768 bins in the paper) and NetTrace "
-        "(65,536). These are also rebuilt here at the paper's size, from DPBench's bins and the paper's "
-        "Table 1. Location and Social Network are not in DPBench; other DPBench data sets are added for "
-        "breadth, not as substitutes.",
+        "The paper's own files are not available here; see docs/zhang2014.md for how two are rebuilt.",
         "; ".join(f"{name}: {WHAT[name]}" for name in sets if name in WHAT) + ".",
     ]
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
@@ -68,31 +62,30 @@ def _row(name: str, people: int, ordered: bool, values: Sequence[float]) -> dict
     }
 
 
-def table(runs: DataFrame, epsilon: float, settings: Settings) -> Part:
-    """Tables 2–4: KLD of all methods on all data at one ε."""
+def tables(runs: DataFrame, settings: Settings) -> Part:
+    """Tables 2–4: KLD of all methods on all data."""
     import pandas as pd
 
-    here = runs[runs.epsilon == epsilon]
     rows = []
-    for name, mine in here.groupby("data", sort=False):
+    for (name, epsilon), mine in runs.groupby(["data", "epsilon"], sort=False):
         values = mine.groupby("method").kld
-        mean, spread = values.mean(), values.std()
-        rows.append({"data": name, "what": "mean", **{m: mean.get(m, np.nan) for m in settings.methods}})
-        rows.append({"data": name, "what": "±", **{m: spread.get(m, np.nan) for m in settings.methods}})
-        counterpart = COUNTERPARTS.get(str(name))
-        printed = TABLES.get(epsilon, {}).get(counterpart or "")
-        if printed:
-            known = dict(zip(PUBLISHED_METHODS, printed, strict=True))
-            what = f"published ({counterpart})"
-            rows.append({"data": name, "what": what, **{m: known.get(m, np.nan) for m in settings.methods}})
-    number = TABLE_NUMBERS.get(epsilon)
-    title = (f"Table {number}: " if number else "") + f"KLD, ε = {epsilon:g}"
+        known = pd.Series(published(str(name), float(str(epsilon))), dtype=float)
+        whats = {"published": known, "mean": values.mean(), "±": values.std(), "runs": values.size()}
+        for what, cells in whats.items():
+            if len(cells):
+                row = cells.reindex(settings.methods).astype(float).to_dict()
+                rows.append({"data": name, "epsilon": epsilon, "what": what, **row})
     texts = [
-        f"Means of {settings.runs} runs, their standard deviation over runs (±), in nats; a released bin "
-        "below 1/n counts as 1/n, for n bins. The paper's AHP is the greedy one."
+        "KLD in nats, means of runs and their standard deviation (±); a released bin below 1/n counts as "
+        "1/n, for n bins. The paper's AHP is the greedy one."
     ]
-    key = f"table{number}" if number else f"kld_{epsilon:g}".replace(".", "_")
-    return Part(key, title, texts, {key: pd.DataFrame(rows)})
+    return Part("kld", "Tables 2–4: KLD", texts, {"kld": pd.DataFrame(rows)})
+
+
+def published(name: str, epsilon: float) -> dict[str, float]:
+    """The printed KLD by method, on the paper's data set that this one stands for."""
+    printed = TABLES.get(epsilon, {}).get(COUNTERPARTS.get(name, ""), ())
+    return dict(zip(PUBLISHED_METHODS, printed, strict=False))
 
 
 def orderings(runs: DataFrame, settings: Settings) -> Part:
@@ -103,8 +96,7 @@ def orderings(runs: DataFrame, settings: Settings) -> Part:
     for (epsilon, name), mine in runs.groupby(["epsilon", "data"], sort=False):
         mean = mine.groupby("method").kld.mean()
         five = [m for m in PUBLISHED_METHODS if m in mean.index]
-        printed = TABLES.get(float(str(epsilon)), {}).get(COUNTERPARTS.get(str(name), ""))
-        known = dict(zip(PUBLISHED_METHODS, printed, strict=True)) if printed else {}
+        known = published(str(name), float(str(epsilon)))
         row: dict[str, Any] = {
             "epsilon": epsilon, "data": name, "order": _order(mean[five]), "best_of_all": mean.idxmin(),
             "best_rival_over_AHP-greedy": mean[five[1:]].min() / mean[five[0]] if len(five) > 1 else np.nan,
@@ -152,10 +144,8 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     number = FIGURE_NUMBERS.get(name)
     title = f"Figure {number}: range queries on {name}" if number else f"Range queries on {name}"
     texts = [
-        f"Over all ranges of each size; means of {settings.runs} runs, bars from the least to the largest "
-        "run. The paper's AHP, the greedy one, would coincide with AHP's line. The tables have means and "
-        "standard deviations over runs. AHP-by-place is ours: AHP with its zeros divided into runs of "
-        "neighbouring bins."
+        f"Over all ranges of each size; means of {settings.runs} runs, bars from the least to the largest. "
+        "The greedy AHP would coincide with AHP's line."
     ]
     key = f"ranges_{name.lower().replace(', ', '_').replace(' ', '_').replace('-', '_')}"
     order = [method for method in settings.methods if (ranges.method == method).any()]
@@ -188,11 +178,8 @@ def claims(ranges: DataFrame) -> Part:
             }
         )  # fmt: skip
     texts = [
-        "The paper: AHP has the least error in all cases, by more than 8 times on Search Log; it is close "
-        "to PHP on the sorted data for ε of 0.1 or 1; errors grow with the range and as ε falls. Counted "
-        "among the drawn sizes: on how many the greedy AHP has less error than all its rivals, and than "
-        "plain Laplace noise; the best rival's error over its own; and in how many steps its error grows "
-        "with the size."
+        "Of the drawn sizes: on how many the greedy AHP has less error than all its rivals, and than plain "
+        "Laplace noise; the best rival's error over its own; and in how many steps its error grows."
     ]
     return Part("claims", "The paper's claims about its figures", texts, {"claims": pd.DataFrame(rows)})
 
@@ -208,10 +195,12 @@ def seconds(runs: DataFrame) -> Part:
     return Part("seconds", "Time", texts, {"seconds": found.reset_index()})
 
 
-def tuning(found: DataFrame, settings: Settings) -> Part:
-    """The gain by parameters tuned on the data, which is not private."""
+def tuning(found: DataFrame, settings: Settings) -> list[Part]:
+    """The gain by parameters tuned on the data, which is not private; no part if all have many bins."""
     import pandas as pd
 
+    if found.empty:
+        return []
     rows = []
     for (name, epsilon, method, option), mine in found.groupby(
         ["data", "epsilon", "method", "parameter"], sort=False
@@ -229,12 +218,10 @@ def tuning(found: DataFrame, settings: Settings) -> Part:
     texts = [
         "Squared error by bin for several values of one parameter, over that of the default, means of "
         f"{settings.tuned_runs} runs. Choosing the best value here would use the true counts, which is not "
-        "private. The defaults do not depend on the data: η and ε₁ : ε₂ of AHP are constants, and GS takes "
-        "⌈√n⌉ bins per cluster. The paper states neither its η, nor its k for NF and SF, nor how it chose "
-        "the width of GS."
+        "private. The defaults are hierdp's: η = 0.35, ε₁ = 0.7 ε for AHP, ⌈√n⌉ bins per cluster for GS."
     ]
     title = "Parameters tuned on the data"
-    return Part("tuning", title, texts, {"tuning": pd.DataFrame(rows)})
+    return [Part("tuning", title, texts, {"tuning": pd.DataFrame(rows)})]
 
 
 def _by_floor(runs: DataFrame, floor: float, five: list[str]) -> str:

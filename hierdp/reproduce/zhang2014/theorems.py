@@ -9,7 +9,7 @@ import numpy as np
 
 from hierdp.analysis.clusters import gaps_to_split
 from hierdp.execution.resume import Row, runs
-from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
+from hierdp.mechanisms.clustering.ahp import ETA, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
 from hierdp.privacy.budget import split
 from hierdp.record.step import Step
@@ -37,8 +37,8 @@ def part(sets: Sets, settings: Settings, seed: int) -> Part:
     import pandas as pd
 
     cases = [(name, epsilon) for name in sets for epsilon in settings.epsilons]
-    sampled = runs(_sampled, cases, "sorting a sample", (sets, seed))
-    cut = runs(_gaps, cases, "gaps worth a cut", (sets, seed))
+    sampled = runs(_sampled, cases, "sorting a sample", (sets, settings, seed))
+    cut = runs(_gaps, cases, "gaps worth a cut", (sets, settings, seed))
     frames: dict[str, DataFrame] = {
         "sampling": pd.DataFrame([row for rows in sampled for row in rows]),
         "gaps": pd.DataFrame([row for rows in cut for row in rows]),
@@ -50,15 +50,16 @@ def part(sets: Sets, settings: Settings, seed: int) -> Part:
         "by bin of the optimal clusters, relative to those from all people, in one run. The paper's "
         "inequality (§4.1) gives the sample less than ε₁, as if it cost privacy; its conclusion holds.",
         "Theorem 5.3: the number of clusters with a gap that is certainly worth a cut, on the same sorted "
-        "noisy counts. GS's have ⌈√n⌉ bins each; least gap is the theorem's for that number. The optimum "
-        "has none.",
+        "noisy counts. Least gap is the theorem's for GS's number of bins. The optimum has none. Large: "
+        "clusters of more than (ε/ε₂)² bins, on which §5 finds less error than NF's if NF has the same "
+        "clusters; and their bins.",
     ]
     return Part("theorems", "Theorems 4.1 and 5.3 on the data", texts, frames)
 
 
-def _sampled(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
+def _sampled(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float) -> list[Row]:
     counts, rows = sets[name], []
-    for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
+    for_order, for_sums = split(epsilon, 2, (settings.share, 1 - settings.share))
     whole = _error(counts, counts, 1.0, for_order, for_sums, seed, name, epsilon)
     rng = np.random.default_rng(seed_for(seed, "sample", name, epsilon))
     for beta in SAMPLES:
@@ -83,12 +84,12 @@ def _error(counts: Ints, drawn: Ints, beta: float, for_order: float, for_sums: f
     return expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
 
 
-def _gaps(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
+def _gaps(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float) -> list[Row]:
     counts = sets[name]
-    for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
+    for_order, for_sums = split(epsilon, 2, (settings.share, 1 - settings.share))
     noise = noise_for(seed, "theorems", name, epsilon)
     values, _ = sorted_counts(noise.geometric(counts, "counts", 1, for_order).counts, for_order, ETA)
-    scale, width = laplace_scale(for_sums), math.isqrt(counts.size - 1) + 1
+    scale, width = laplace_scale(for_sums), min(settings.width, counts.size)
     fixed = (np.arange(counts.size) % width == 0).astype(np.int64)
     row: Row = {
         "data": name, "epsilon": epsilon, "width_of_GS": width,
@@ -102,4 +103,6 @@ def _gaps(sets: Sets, seed: int, name: str, epsilon: float) -> list[Row]:
         clusters = np.split(values, np.flatnonzero(marks)[1:])
         worth = sum(gaps_to_split(cluster, 1 / scale).size > 0 for cluster in clusters)
         row |= {f"clusters_{rule}": len(clusters), f"worth_a_cut_{rule}": worth}
+        large = [cluster.size for cluster in clusters if cluster.size > (epsilon / for_sums) ** 2]
+        row |= {f"large_{rule}": len(large), f"bins_in_large_{rule}": sum(large)}
     return [row]
