@@ -12,7 +12,7 @@ stated as
 - a cost of the flow in a network (``network``).
 
 Each answer is compared with the fast path's optimum, which its certificate proves. Rows are added to
-``--out``; ``--markdown`` prints the table of docs/solver-findings.md from it.
+``--out``; ``--markdown`` prints the table that docs/solver-findings.md describes.
 """
 
 from __future__ import annotations

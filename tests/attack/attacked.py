@@ -17,7 +17,7 @@ MECHANISMS = {
 GIGABYTE = 1_000_000_000
 
 FIGURES: dict[str, int] = {}
-"""Figures of what the suite did, printed at its end, for `docs/reliability.md`."""
+"""Figures of what the suite did, printed at its end."""
 
 
 def counted(what, more=1):

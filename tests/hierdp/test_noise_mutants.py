@@ -1,4 +1,4 @@
-"""Deliberately broken samplers are caught, each by the test that docs/noise.md names for it."""
+"""Deliberately broken samplers are caught, each by the test named for it."""
 
 from dataclasses import replace
 from fractions import Fraction
