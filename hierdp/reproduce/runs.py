@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hierdp.execution.resume import runs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.versions import versions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 T = TypeVar("T")
 
@@ -23,6 +27,15 @@ def seed_for(seed: int, *what: Any) -> int:
 def noise_for(seed: int, *what: Any) -> SimulatedNoise:
     """Noise from `seed_for`."""
     return SimulatedNoise(seed_for(seed, *what))
+
+
+def all_rows(
+    measure: Callable[..., Any], cases: Sequence[Any], what: str, given: tuple[Any, ...]
+) -> DataFrame:
+    """The rows of all cases, in one table; see `hierdp.execution.resume.runs`."""
+    import pandas as pd
+
+    return pd.DataFrame([row for rows in runs(measure, cases, what, given) for row in rows])
 
 
 def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:

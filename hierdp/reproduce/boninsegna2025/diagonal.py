@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.execution.resume import runs
 from hierdp.mechanisms.top_down import true_table
 from hierdp.reproduce.boninsegna2025.experiments import as_published, errors_of, measured_of
 from hierdp.reproduce.boninsegna2025.settings import Settings
-from hierdp.reproduce.runs import noise_for
+from hierdp.reproduce.runs import all_rows, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.tables import Flows
 
@@ -28,8 +27,6 @@ def without_diagonal(data: Flows) -> Flows:
 
 def rows(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """Errors at the finest level with and without the declaration that the diagonal is 0."""
-    import pandas as pd
-
     cases = [
         (name, method, epsilon, run)
         for name in sets
@@ -38,8 +35,7 @@ def rows(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
         for run in range(settings.sparse_runs)
     ]
     apart = {name: without_diagonal(data) for name, data in sets.items()}
-    found = runs(_rows, cases, "a zero diagonal", (apart, settings, seed))
-    return pd.DataFrame([row for several in found for row in several])
+    return all_rows(_rows, cases, "a zero diagonal", (apart, settings, seed))
 
 
 def _rows(

@@ -19,7 +19,6 @@ from hierdp.analysis.utility import (
 )
 from hierdp.data.trips import binary_areas, trips
 from hierdp.execution import progress
-from hierdp.execution.resume import runs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
@@ -30,7 +29,7 @@ from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.settings import BASELINES, CHEBYSHEV, Settings
-from hierdp.reproduce.runs import noise_for, seed_for
+from hierdp.reproduce.runs import all_rows, noise_for, seed_for
 from hierdp.tables import Flows
 from models import Chebyshev, SparsestChebyshev
 from models.arithmetic.arrays import Ints
@@ -50,8 +49,6 @@ def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFr
 
     All methods of a run use the same seed, which reduces the random differences between them.
     """
-    import pandas as pd
-
     cases = [
         (name, method, epsilon)
         for name in sets
@@ -59,8 +56,7 @@ def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFr
         if _feasible(method, sets[name], settings)
         for epsilon in settings.epsilons
     ]
-    found = runs(_accuracy, cases, "error of every method", (sets, settings, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_accuracy, cases, "error of every method", (sets, settings, seed))
 
 
 def _accuracy(
@@ -109,8 +105,6 @@ def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
 
 def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """Errors at the finest level with the budgets that the authors' programs spent (see `authors`)."""
-    import pandas as pd
-
     methods = [method for method in authors.SPENT if method in settings.methods]
     cases = [
         (name, method, epsilon)
@@ -119,8 +113,7 @@ def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> 
         if _feasible(method, sets[name], settings)
         for epsilon in settings.epsilons
     ]
-    found = runs(_as_the_authors, cases, "with the authors' budgets", (sets, settings, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_as_the_authors, cases, "with the authors' budgets", (sets, settings, seed))
 
 
 def _as_the_authors(
@@ -142,16 +135,13 @@ def _as_the_authors(
 
 def fewest(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """IntOpt's number of positive counts against the minimum at the least distance, per level."""
-    import pandas as pd
-
     cases = [
         (name, epsilon, run)
         for name in sets
         for epsilon in settings.sparse_epsilons
         for run in range(settings.sparse_runs)
     ]
-    found = runs(_fewest_positive, cases, "fewest positive counts", (sets, settings, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_fewest_positive, cases, "fewest positive counts", (sets, settings, seed))
 
 
 def _fewest_positive(

@@ -11,7 +11,6 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.execution import progress
-from hierdp.execution.resume import runs
 from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
@@ -19,7 +18,7 @@ from hierdp.metrics import group_sizes as metrics
 from hierdp.record.spool import ALL, Steps
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
-from hierdp.reproduce.runs import noise_for, timed
+from hierdp.reproduce.runs import all_rows, noise_for, timed
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 from solvers import solve
@@ -35,13 +34,10 @@ LIMITED = ("M_H", "M_c", "M_dp^OP")
 
 def accuracy(sets: dict[str, GroupSizes], settings: Settings, seed: int) -> DataFrame:
     """Error by level, violations and seconds of every run; methods of one query share their noise."""
-    import pandas as pd
-
     cases = [
         (name, epsilon, run) for name in sets for epsilon in settings.epsilons for run in range(settings.runs)
     ]
-    found = runs(_accuracy, cases, "error of every method", (sets, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_accuracy, cases, "error of every method", (sets, seed))
 
 
 def _accuracy(
@@ -103,16 +99,13 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
 
 def joint(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """M_c^dp and M_c^r against the true optimum of M_c: objective (C1) and error, one row per instance."""
-    import pandas as pd
-
     cases = [
         (n, epsilon, run)
         for n in settings.joint_sizes
         for epsilon in settings.epsilons
         for run in range(settings.joint_runs)
     ]
-    found = runs(_joint, cases, "M_c against M_c^dp", (data, settings, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_joint, cases, "M_c against M_c^dp", (data, settings, seed))
 
 
 def _joint(
@@ -142,12 +135,9 @@ def _joint(
 
 def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """How often the paper's truncated domains change the optimum of M_H^dp, and by how much."""
-    import pandas as pd
-
     epsilons = (*settings.epsilons, 5.0, 10.0)  # less noise means tighter windows in the paper
     cases = [(epsilon, run) for epsilon in epsilons for run in range(settings.window_runs)]
-    found = runs(_in_windows, cases, "truncated domains", (data, seed))
-    return pd.DataFrame([row for rows in found for row in rows])
+    return all_rows(_in_windows, cases, "truncated domains", (data, seed))
 
 
 def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, unattributed
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
@@ -22,7 +22,7 @@ from hierdp.reproduce.kuo2018.fast_draws import FastDraws
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
-from hierdp.reproduce.runs import noise_for, seed_for
+from hierdp.reproduce.runs import all_rows, noise_for, seed_for
 from models import Tree, TreeMatching
 from solvers.fast.tree_matching import shared_out, top_down
 
@@ -56,7 +56,7 @@ def accuracy(
         for epsilon in settings.epsilons
         for run in range(settings.runs)
     ]
-    return _table(runs(_accuracy, cases, what, (sets, list(methods), settings, seed)))
+    return all_rows(_accuracy, cases, what, (sets, list(methods), settings, seed))
 
 
 def _accuracy(
@@ -112,7 +112,7 @@ def bottom_up_table(sets: dict[str, tuple[Known, int]], settings: Settings, seed
         for noise in ("independent", "one seed")
         for fit in (("lowest", "middle") if name == "taxi" else ("lowest",))
     ]
-    return _table(runs(_bottom_up_table, cases, "bottom-up table", (sets, settings, seed)))
+    return all_rows(_bottom_up_table, cases, "bottom-up table", (sets, settings, seed))
 
 
 def _bottom_up_table(
@@ -155,7 +155,7 @@ def naive(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> D
         for run in range(settings.runs)
         if method != "Hg1" or true.groups[0] <= MOST_L1
     ]
-    return _table(runs(_naive, cases, "methods of one region", (sets, settings, seed)))
+    return all_rows(_naive, cases, "methods of one region", (sets, settings, seed))
 
 
 def _naive(
@@ -200,7 +200,7 @@ def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
 def joint(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
     """Top-down matching, matching of all levels at once, and the release, from the same estimates."""
     cases = [(epsilon, run) for epsilon in settings.epsilons for run in range(settings.joint_runs)]
-    return _table(runs(_joint, cases, "all levels at once", (data, settings, seed)))
+    return all_rows(_joint, cases, "all levels at once", (data, settings, seed))
 
 
 def _joint(data: SizeRuns, settings: Settings, seed: int, epsilon: float, run: int) -> list[Row]:
@@ -227,9 +227,3 @@ def _errors(data: SizeRuns, made: Runs, case: Row) -> list[Row]:
         {**case, "level": level, "name": name, "emd": emd}
         for level, name, emd in zip(found["level"], found["name"], found["emd_per_region"], strict=True)
     ]
-
-
-def _table(found: list[list[Row]]) -> DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame([row for rows in found for row in rows])

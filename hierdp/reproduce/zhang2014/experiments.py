@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import noise_for, timed
+from hierdp.reproduce.runs import all_rows, noise_for, timed
 from hierdp.reproduce.zhang2014.settings import NO_THRESHOLD, Settings
 from models.arithmetic.arrays import Ints
 
@@ -48,13 +48,10 @@ def accuracy(sets: Sets, settings: Settings, seed: int) -> tuple[DataFrame, Data
 
     The methods of a run draw from the same seed: the AHP variants cluster the same noisy counts.
     """
-    import pandas as pd
-
     cases = [
         (name, epsilon, run) for name in sets for epsilon in settings.epsilons for run in range(settings.runs)
     ]
-    done = runs(_accuracy, cases, "error of every method", (sets, settings, seed))
-    found = pd.DataFrame([row for rows in done for row in rows])
+    found = all_rows(_accuracy, cases, "error of every method", (sets, settings, seed))
     ranges = found[["data", "epsilon", "run", "method", "size", "mse"]]
     return found[found["size"] == 1].drop(columns="size").reset_index(drop=True), ranges
 
@@ -82,8 +79,6 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
 
 def tuned(sets: Sets, settings: Settings, seed: int) -> DataFrame:
     """Squared error per bin for values of each parameter, with the others at their defaults."""
-    import pandas as pd
-
     cases = [
         (name, epsilon, method, option, value)
         for name, counts in sets.items()
@@ -93,8 +88,7 @@ def tuned(sets: Sets, settings: Settings, seed: int) -> DataFrame:
         if method in settings.methods
         for value in (None, *values_of(option, counts.size))
     ]
-    done = runs(_tuned, cases, "parameters", (sets, settings, seed))
-    return pd.DataFrame([row for rows in done for row in rows])
+    return all_rows(_tuned, cases, "parameters", (sets, settings, seed))
 
 
 def _tuned(
