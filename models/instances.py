@@ -17,6 +17,7 @@ from models.model import Model
 from models.tree import Tree
 from models.workload import Workload
 
+ABOUT = "about.json"
 ANSWER = "answer of the model"
 WITNESS = "witness of the answer"
 """Names under which an answer and its witness are stored. No field of a model has spaces in its name."""
@@ -73,7 +74,7 @@ def save(model: Model, path: str | Path, answer: Any = None, witness: Witness | 
 def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> dict[str, Any]:
     """A model's data, an answer and its witness as arrays by name, which NumPy saves without pickling.
 
-    Integers of a witness are stored in the narrowest type that holds them all.
+    Integers of an answer or a witness are stored in the narrowest type that holds them all.
 
     Raises
     ------
@@ -88,11 +89,30 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
             shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}
     if answer is not None:
-        about["answer"] = _put(np.asarray(answer), ANSWER, arrays)
-        parts = {name: _narrowed(part) for name, part in (witness or {}).items()}
-        about["witness"] = {name: _put(part, f"{WITNESS}.{name}", arrays) for name, part in parts.items()}
-    arrays["about.json"] = np.array(json.dumps(about))
+        about |= _put_answer(np.asarray(answer), witness, arrays)
+    arrays[ABOUT] = np.array(json.dumps(about))
     return arrays
+
+
+def packed_answer(answer: Any, witness: Witness | None = None) -> dict[str, Any]:
+    """An answer and its witness as arrays by name, without the model; see `packed`.
+
+    Raises
+    ------
+    ValueError
+        If the witness holds something that is not data.
+    """
+    arrays: dict[str, Any] = {}
+    arrays[ABOUT] = np.array(json.dumps(_put_answer(np.asarray(answer), witness, arrays)))
+    return arrays
+
+
+def _put_answer(answer: Array, witness: Witness | None, arrays: dict[str, Any]) -> dict[str, Any]:
+    parts = {name: _narrowed(part) for name, part in (witness or {}).items()}
+    return {
+        "answer": _put(_narrowed(answer), ANSWER, arrays),
+        "witness": {name: _put(part, f"{WITNESS}.{name}", arrays) for name, part in parts.items()},
+    }
 
 
 def _narrowed(value: Any) -> Any:
@@ -102,8 +122,9 @@ def _narrowed(value: Any) -> Any:
         return value
     low, high = int(value.min()), int(value.max())
     sign = "i" if low < 0 else "u"
-    sizes = (np.dtype(f"{sign}{size}") for size in (1, 2, 4, 8))
-    smallest = next(kind for kind in sizes if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    sizes = (np.dtype(f"{sign}{size}") for size in (1, 2, 4))
+    fit = (kind for kind in sizes if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    smallest = next(fit, value.dtype)  # not unsigned with 64 bits: `_widened` could not tell what it was
     return value.astype(smallest, copy=False)
 
 
@@ -151,17 +172,35 @@ def unpacked(arrays: Any) -> Instance:
     import models
 
     try:
-        about = json.loads(str(arrays["about.json"]))
+        about = json.loads(str(arrays[ABOUT]))
         values = {name: _get(shape, name, arrays) for name, shape in about["fields"].items()}
         if about["model"] not in models.__all__:
             raise UnknownModel(about["model"])
         made: Model = getattr(models, about["model"])(**values)
-        answer = _get(about["answer"], ANSWER, arrays) if "answer" in about else None
-        kept = dict(about.get("witness") or {})
-        witness = {name: _widened(_get(shape, f"{WITNESS}.{name}", arrays)) for name, shape in kept.items()}
+        return Instance(made, *_answer_of(about, arrays))
     except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
         raise ValueError(f"no instance of a model of this version: {failure}") from None
-    return Instance(made, answer, witness or None, "witness" in about)
+
+
+def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None, bool]:
+    """What `packed_answer` or `packed` stored: answer, witness and `witnessed`, as in `Instance`.
+
+    Raises
+    ------
+    ValueError
+        If neither made these arrays.
+    """
+    try:
+        return _answer_of(json.loads(str(arrays[ABOUT])), arrays)
+    except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
+        raise ValueError(f"no answer of this version: {failure}") from None
+
+
+def _answer_of(about: Any, arrays: Any) -> tuple[Array | None, Witness | None, bool]:
+    answer = _widened(_get(about["answer"], ANSWER, arrays)) if "answer" in about else None
+    kept = dict(about.get("witness") or {})
+    witness = {name: _widened(_get(shape, f"{WITNESS}.{name}", arrays)) for name, shape in kept.items()}
+    return answer, witness or None, "witness" in about
 
 
 def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -71,11 +71,12 @@ def of_set(which: str, left: Counter[str]) -> Iterator[Case]:
 
 def of_release(folder: Path, left: Counter[str]) -> Iterator[Case]:
     """The steps of a release."""
-    from hierdp.record.files import PROOFS
-    from hierdp.record.proofs import read
+    from hierdp.check.export import for_each_step
 
-    for step in read(folder / PROOFS):
-        yield from of_model(f"{folder.name}: {step.step}", step.model, step.x, step.witness, left)
+    steps: list[Any] = []
+    for_each_step(folder, lambda *step: steps.append(step))
+    for name, model, x, witness in steps:
+        yield from of_model(f"{folder.name}: {name}", model, x, witness, left)
 
 
 def releases() -> list[Path]:

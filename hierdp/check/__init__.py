@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +26,11 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
 from hierdp.record.cautions import cautions
-from hierdp.record.properties import Regions, broken
+from hierdp.record.properties import broken
 from hierdp.record.written import LIMIT, Unreadable
 from hierdp.versions import version_of
 
@@ -146,8 +144,7 @@ def _checks(
     yield from _check_signed_with(folder, manifest, key)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
-    one_by_one = _one_by_one(checking, manifest, regions)
-    refuse_or_announce(manifest, table, limit, one_by_one, all_steps)
+    refuse_or_announce(manifest, table, limit, all_steps)
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),
@@ -160,7 +157,7 @@ def _checks(
         ("public", lambda: check_public(manifest, older=not _same_version(manifest))),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), checking)),
         ("report", lambda: check_report(folder, table, manifest)),
-        ("certificates", lambda: check_proofs(folder, _of_one_row(release), checking, limit, all_steps)),
+        ("certificates", lambda: check_proofs(folder, release, checking, limit, all_steps)),
     ]
     if account is not None:
         sealed = seal.digest(folder / seal.SUMS) if (folder / seal.SUMS).is_file() else ""
@@ -172,20 +169,6 @@ def _checks(
             raise
         except Exception as error:  # an edited file may hold anything
             yield CheckResult(name, FAILS, f"a file has unexpected contents: {type(error).__name__} {error}")
-
-
-def _one_by_one(checking: Checking | None, manifest: Mapping[str, Any], regions: Regions) -> bool:
-    """Whether steps were saved one by one; not in a manifest that was edited so that it cannot be read."""
-    if checking is None or checking.one_by_one is None:
-        return False
-    try:
-        return checking.one_by_one(manifest, regions)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return False
-
-
-def _of_one_row(release: written.Written) -> written.Written:
-    return replace(release, manifest=budget_of_one_row(release.manifest))
 
 
 def _same_version(manifest: dict[str, Any]) -> bool:

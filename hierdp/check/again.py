@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hierdp.check.before import upgraded
+from hierdp.check.budget import budget_of_one_row
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
@@ -44,7 +45,8 @@ class Again:
         assert checking.again is not None
         self._again, self.recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
         self._proofs, self._limit = proofs, limit
-        self._release, self._measures = release, checking.measures
+        self._release = replace(release, manifest=budget_of_one_row(release.manifest))
+        self._measures = checking.measures
 
     def __call__(self, saved: Replay) -> str:
         """Say in words how the table follows.
@@ -52,7 +54,8 @@ class Again:
         Raises
         ------
         Differs
-            If the table or the settings do not follow from the measurements and the saved steps.
+            If the table or the settings do not follow from the measurements and the saved steps, or an answer
+            is wrong.
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
@@ -82,7 +85,7 @@ class Again:
             known = f"all {listed} are the mechanism's; whether it asks more depends"
         else:
             known = f"the first {asked} of {listed} are the mechanism's; the others depend"
-        return CheckResult(QUERIES, OPEN, f"{known} on steps that are not there")
+        return CheckResult(QUERIES, OPEN, f"{known} on steps that are missing or wrong")
 
 
 class Claimed:

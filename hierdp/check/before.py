@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.budget import spends_of, split
-from hierdp.record.proofs import SavedStep, read
+from hierdp.record.proofs import read_each
 from hierdp.record.written import TooLarge, Written
-from models import Workload
+from models import Model, Workload
 from models.arithmetic import exact
 from models.arithmetic.arrays import Ints
+from models.instances import unpacked
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,6 +83,22 @@ def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     found = Measurements(tuple(Measurement(spend, each, positions) for spend, each in parts))
     newer = {**manifest, "settings": settings, "measurements": FORMAT}
     return replace(release, manifest=newer, table=table, measurements=found, untested=untested)
+
+
+class _Solved(NamedTuple):
+    """A step's name, and its model, which files of format 0.2 have."""
+
+    step: str
+    model: Model
+
+
+def _models(release: Written, proofs: Path, limit: int) -> Iterator[_Solved]:
+    """The solved models, one at a time; none if there are no proofs."""
+    if proofs.is_file():
+        lines = release.manifest["solved"]
+        yield from map(
+            _Solved._make, read_each(proofs, lambda arrays: unpacked(arrays).model, lines, limit, True)
+        )
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:
@@ -197,7 +214,7 @@ def _group_sizes(release: Written, proofs: Path, limit: int) -> list[Ints]:
         raise Differs(f"the table has {len(release.table)} rows, not {places.size} × {sizes}")
     noisy: Ints = np.zeros((places.size, sizes), dtype=narrow(release.manifest["settings"]["groups"]))
     row = column = 0
-    for step in read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else ():
+    for step in _models(release, proofs, limit):
         part = np.asarray(getattr(step.model, "noisy", ()))
         if not fits(part, noisy.dtype):
             noisy = noisy.astype(np.int64)
@@ -230,7 +247,7 @@ def _counts_of_counts(release: Written, proofs: Path, limit: int) -> list[Ints]:
         raise TooLarge("its noisy counts", needed, limit)
     numbers: Ints = np.zeros((places.size, 1), dtype=np.int64)
     found, room = list[Ints](), sum(sizes)
-    for step in read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else ():
+    for step in _models(release, proofs, limit):
         noisy: Any = getattr(step.model, "noisy", ())
         weights: Any = getattr(step.model, "weights", None)
         if step.step.startswith("numbers of groups, "):
@@ -276,9 +293,9 @@ def _tables(release: Written, proofs: Path, limit: int) -> tuple[list[Ints], fro
     asked, start = level_queries(queries, places, unit, 1.0), queries.workload.start
     noisy = np.zeros((places.size, queries.workload.size), dtype=np.int64)
     known = np.zeros((places.size, len(queries.plan.queries)), dtype=bool)
-    steps = read(proofs, release.manifest["solved"], limit, True) if proofs.is_file() else iter(())
+    steps, method = _models(release, proofs, limit), release.manifest["mechanism"]
     for name, nodes, which, given in _noisy_tables(
-        steps, queries, places, release.manifest["mechanism"], [share for share, _ in asked]
+        steps, queries, places, method, [share for share, _ in asked]
     ):
         columns = np.concatenate([np.arange(start[q], start[q + 1]) for q in which])
         if given.ndim != 2 or len(given) != nodes.size or given.shape[1] < columns.size:
@@ -295,7 +312,7 @@ def _tables(release: Written, proofs: Path, limit: int) -> tuple[list[Ints], fro
 
 
 def _noisy_tables(
-    steps: Iterator[SavedStep], queries: Queries, places: Hierarchy, method: str, shares: Sequence[Share]
+    steps: Iterator[_Solved], queries: Queries, places: Hierarchy, method: str, shares: Sequence[Share]
 ) -> Iterator[tuple[str, Ints, list[int], Any]]:
     """The steps that start from noisy answers: name, regions, queries, and the answers."""
     from hierdp.mechanisms.tabulation.options import settings_for
@@ -343,8 +360,8 @@ def _levels(release: Written, proofs: Path, limit: int) -> list[Ints]:
     settings, table = release.manifest["settings"], release.table
     answers = [] if "total" in settings else [table["count"].to_numpy(np.int64)[:1]]
     if proofs.is_file():
-        steps = read(proofs, release.manifest["solved"], limit)
-        answers += [np.asarray(getattr(step.model, "noisy", ()), dtype=np.int64) for step in steps]
+        given = (getattr(step.model, "noisy", ()) for step in _models(release, proofs, limit))
+        answers += [np.asarray(noisy, dtype=np.int64) for noisy in given]
     else:
         from hierdp.mechanisms.top_down.checking import no_flows
         from hierdp.mechanisms.top_down.levels import Children, root

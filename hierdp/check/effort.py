@@ -31,7 +31,7 @@ class TooLong(InputError):
 
 
 def refuse_or_announce(
-    manifest: Mapping[str, Any], table: Table, limit: int, one_by_one: bool = False, all_steps: bool = False
+    manifest: Mapping[str, Any], table: Table, limit: int, all_steps: bool = False
 ) -> None:
     """Refuse a check that may take more than 30 s for each gigabyte of the limit; announce a long one.
 
@@ -42,8 +42,6 @@ def refuse_or_announce(
         The released table.
     limit : int
         In bytes; see `hierdp.check.check`.
-    one_by_one : bool
-        Whether steps were saved one by one, whatever their number; see `hierdp.mechanisms.checking`.
     all_steps : bool
         Whether all steps are compared with the general theorem, and not only a sample.
 
@@ -55,10 +53,10 @@ def refuse_or_announce(
     rows = len(table)
     try:
         problems = len(manifest["solved"])
-        variables = sum(int(line["variables"]) for line in manifest["solved"])
-        large = isinstance(table, SizeTable)
-        # Unless steps were saved one by one, further problems are not in the release, and not checked.
-        kept = variables if one_by_one and not large else min(variables, Steps.MOST)
+        sizes = [int(line["variables"]) for line in manifest["solved"]]
+        variables, large = sum(sizes), isinstance(table, SizeTable)
+        # Steps that are larger are not in the releases of some mechanisms, and not checked.
+        kept = min(variables, Steps.MOST) if large else sum(min(size, Steps.MOST) for size in sizes)
         of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
         compared = (

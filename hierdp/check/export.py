@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hierdp.check.again import Again
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.measurements.measuring import Differs
+from hierdp.mechanisms.registry import released_by
+from hierdp.record import written
 from hierdp.record.files import PROOFS
-from hierdp.record.proofs import read
+from hierdp.record.proofs import SavedStep, read
+from hierdp.record.replay import Replay
 from hierdp.record.written import LIMIT
-from models.certificate import Witness
-from models.witnesses.plain_text import write_proofs
+from models import Model
+from models.certificate import Certificate, Witness
+from models.witnesses.plain_text import ProofsText
 
 EXPORTED = "proofs.txt"
+
+Use = Callable[[str, Model, Any, Witness | None], object]
+"""Takes a step's name, model, answer and witness."""
 
 
 def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple[int, int]:
@@ -40,25 +50,51 @@ def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple
     InputError
         If the release has no proofs, they cannot be read, or the file exists.
     """
-    saved, folder = Path(release) / PROOFS, Path(folder)
-    if not saved.is_file():
+    release, folder = Path(release), Path(folder)
+    if not (release / PROOFS).is_file():
         raise InputError(
-            f"{saved} does not exist: the release was written without proofs, so none can be exported"
+            f"{release / PROOFS} does not exist: the release was written without proofs, so none can be "
+            "exported"
         )
     target = folder / EXPORTED
     if target.exists():
         raise InputError(f"{target} exists; choose another folder for --export, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return write_proofs(target, _steps(saved, limit))
+        with target.open("w", encoding="utf-8", newline="\n") as out:
+            text = ProofsText(out)
+            for_each_step(release, text.add, limit)
     except BaseException as error:
         target.unlink()
-        if isinstance(error, InputError) or not isinstance(error, ValueError):
+        if isinstance(error, InputError) or not isinstance(error, Exception):
             raise
         raise InputError(f"the proofs cannot be exported: {error}") from None
+    return text.written, text.skipped
 
 
-def _steps(saved: Path, limit: int) -> Iterator[tuple[str, Any, Any, Witness | None]]:
-    for step in read(saved, limit=limit):
+def for_each_step(release: Path, use: Use, limit: int = LIMIT) -> None:
+    """Repeat a release's post-processing, and call a function with each of its steps.
+
+    The answers are the saved ones, whatever their certificates say. If a step was too large to save, or is
+    not the mechanism's, those before it are taken.
+
+    Raises
+    ------
+    InputError
+        If a file is broken, or this version does not know the mechanism.
+    ValueError
+        If the file of proofs is broken.
+    """
+    found = written.read(release, limit)
+    mechanism = released_by(found.manifest["mechanism"])
+    if mechanism is None or mechanism.checking is None:
+        raise InputError(f"this version does not know the mechanism {found.manifest['mechanism']!r}")
+    saved = read(release / PROOFS, found.manifest["solved"], limit, older=found.measurements is None)
+
+    def prove(step: SavedStep, model: Model, _: Sequence[str]) -> Certificate:
         progress.watch_compiler()
-        yield step.step, step.model, step.x, step.witness
+        use(step.name, model, step.x, step.witness)
+        return model.certificate(step.x, step.witness)
+
+    with suppress(Differs):
+        Again(mechanism.checking, found, release / PROOFS, limit)(Replay(saved, prove))

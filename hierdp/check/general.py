@@ -47,28 +47,27 @@ class GeneralCheck:
         self.reasons: Counter[str] = Counter()
         self.wrong: list[str] = []
 
-    def look(self, step: SavedStep, proof: Certificate) -> None:
+    def look(self, step: SavedStep, model: Any, proof: Certificate) -> None:
         """Compare a step's certificate, if the step is in the sample; every step must be given, in order."""
         self.seen += 1
         if (self.seen - 1) % self.stride:
             return
         try:
-            reason, difference = self._compared(step, proof)
+            reason, difference = self._compared(model, step.x, proof)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # files may hold anything
             reason, difference = "", f"the general theorem cannot be applied: {type(error).__name__} {error}"
         if difference:
-            self.wrong.append(f"step {step.step!r} ({type(step.model).__name__}): {difference}")
+            self.wrong.append(f"step {step.name!r} ({type(model).__name__}): {difference}")
         elif reason:
             self.reasons[reason] += 1
         else:
             self.compared += 1
 
-    def _compared(self, step: SavedStep, proof: Certificate) -> tuple[str, str]:
+    def _compared(self, model: Any, x: Any, proof: Certificate) -> tuple[str, str]:
         """``(reason, difference)``: why there is nothing to compare, or how the proofs differ; else empty."""
-        model: Any = step.model
-        stride = 1 if self.every else self._stride_within(model, step.x, proof)
+        stride = 1 if self.every else self._stride_within(model, x, proof)
         cost = Fraction(0)
-        for part, found in proofs_of("", model, step.x, proof, self._allowed, stride):
+        for part, found in proofs_of("", model, x, proof, self._allowed, stride):
             if isinstance(found, str):
                 return found, ""
             general = general_proof(*found)

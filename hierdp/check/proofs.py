@@ -1,9 +1,9 @@
-"""Check the certificates of a release's steps again, from its saved models and answers."""
+"""Check a release's saved answers by their certificates, on the problems that its mechanism makes again."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,7 @@ from hierdp.record.spool import Steps
 from hierdp.record.step import ACCURACY
 from hierdp.record.written import LIMIT, TooLarge, Written
 from hierdp.reports.solved import problems_of
-from models import Certificate, CumulativeQIP, JointTables
-from models.instances import UnknownModel
+from models import Certificate, CumulativeQIP, JointTables, Model
 
 CLOSE = 1e-9
 """Relative tolerance for objectives that are not whole: floats may be added in another order."""
@@ -37,20 +36,15 @@ BOUND = 1e-7
 def check_proofs(
     folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT, every: bool = False
 ) -> Iterator[CheckResult]:
-    """Check each step, then repeat the mechanism's post-processing, if the mechanism supports that.
+    """Repeat the mechanism's post-processing, and check each answer on the problem that the mechanism makes.
 
     Certificates are compared with the general theorem: all if `every`, otherwise in large releases a sample;
     see `GeneralCheck`.
     """
-    manifest = release.manifest
-    again, optimal, one_by_one = None, False, False
-    if checking is not None:
-        again = Again(checking, release, folder / PROOFS, limit)
-        if checking.one_by_one is not None:
-            one_by_one = checking.one_by_one(manifest, release.regions)
-        optimal = manifest["mechanism"] not in checking.rounded
+    manifest, path = release.manifest, folder / PROOFS
+    again = None if checking is None else Again(checking, release, path, limit)
+    optimal = checking is not None and manifest["mechanism"] not in checking.rounded
     lines = list(manifest["solved"])
-    path = folder / PROOFS
     claim = all(line["proved_optimal"] for line in lines)
     if claim != manifest["all_proved_optimal"]:
         yield CheckResult("certificates", FAILS, "the manifest's summary does not agree with its steps")
@@ -59,7 +53,7 @@ def check_proofs(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
         if again is not None:
-            replayed = _replayed(again, iter(()))
+            replayed = _replayed(again, Replay(iter(())))
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
             yield from _check_noise(again, replayed, manifest)
     elif not path.is_file():
@@ -67,50 +61,40 @@ def check_proofs(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
         if again is not None:
-            replayed = _replayed(again, iter(()))  # as far as the first step
+            replayed = _replayed(again, Replay(iter(())))  # as far as the first step
             if isinstance(replayed, CheckResult):
                 needless = CheckResult(
                     REPLAY, FAILS, f"the table does not depend on the step {lines[0]['step']!r}"
                 )
                 yield replayed if replayed.verdict == FAILS else needless
     else:
-        general = GeneralCheck(lines, every, limit)
-        proofs = _Proofs(path, lines, optimal, limit, one_by_one, general)
-        yield from _check_each(proofs, lines, again, manifest)
+        saved = read(path, lines, limit, older=release.measurements is None)
+        proofs = _Proofs(saved, lines, optimal, GeneralCheck(lines, every, limit))
+        yield from _check_each(proofs, again, manifest)
     if again is not None and checking is not None and checking.measures:
         yield again.queries()
 
 
-def _check_each(
-    proofs: _Proofs,
-    lines: list[Mapping[str, Any]],
-    again: Again | None,
-    manifest: Mapping[str, Any],
-) -> Iterator[CheckResult]:
+def _check_each(proofs: _Proofs, again: Again | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    replayed = None if again is None else _replayed(again, steps)
-    for _ in steps:  # the steps that the replay did not take
+    replayed = None if again is None else _replayed(again, Replay(steps, proofs.prove))
+    for _ in steps:  # those that the mechanism did not ask for
         pass
-    if proofs.foreign and again is None:
-        yield CheckResult("certificates", OPEN, proofs.foreign)
-        return
-    left = lines[proofs.seen :]
-    wrong = ([proofs.foreign] if proofs.foreign else []) + proofs.wrong
-    wrong += [] if proofs.broken or proofs.foreign else _missing_steps(lines, proofs.seen)
+    left = proofs.lines[proofs.read :]
+    wrong = proofs.wrong if proofs.broken else proofs.wrong + _missing_steps(proofs.lines, proofs.read)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
         yield from proofs.general.result()
+        if isinstance(replayed, CheckResult) and replayed.verdict == FAILS:
+            yield replayed
         return
-    if proofs.unwitnessed:
-        old = f"{proofs.unwitnessed} of {proofs.seen} steps were saved by a version without witnesses"
-        yield CheckResult("certificates", OPEN, f"{old}, which their certificates need")
-    elif proofs.unproved:
-        more = f" (and {len(proofs.unproved) - 1} more)" if len(proofs.unproved) > 1 else ""
-        yield CheckResult("certificates", OPEN, proofs.unproved[0] + more)
-    else:
-        proved = f"{proofs.proved} of {proofs.problems} steps proved optimal again, as the manifest says"
-        yield CheckResult("certificates", HOLDS, proved)
+    if again is None or replayed is None:
+        unknown = f"this version does not know the mechanism {manifest['mechanism']!r}"
+        yield CheckResult("certificates", OPEN, f"{unknown}, which makes the problems from the measurements")
+        yield CheckResult(REPLAY, OPEN, unknown)
+        return
+    yield proofs.result()
     yield from proofs.general.result()
     if left:
         yield CheckResult(
@@ -118,10 +102,6 @@ def _check_each(
             OPEN,
             f"{len(left)} steps are listed in the manifest only, because they were too large to save",
         )
-    if again is None or replayed is None:
-        why = "this version does not know how this mechanism computes its table from its steps"
-        yield CheckResult(REPLAY, OPEN, why)
-        return
     if isinstance(replayed, NotKept):
         yield (
             CheckResult(REPLAY, OPEN, "not all steps were saved")
@@ -145,10 +125,10 @@ def _check_noise(
         yield from check_noise(found.twice, found.recovered, manifest["budget"]["spends"])
 
 
-def _replayed(again: Again, steps: Iterator[SavedStep]) -> CheckResult | NotKept:
+def _replayed(again: Again, saved: Replay) -> CheckResult | NotKept:
     """Whether the steps give the table, or which step is missing."""
     try:
-        return CheckResult(REPLAY, HOLDS, again(Replay(steps)))
+        return CheckResult(REPLAY, HOLDS, again(saved))
     except NotKept as missing:
         return missing
     except Differs as differs:
@@ -169,64 +149,104 @@ def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
 
 
 class _Proofs:
-    """Iterate over the saved steps and check each of them, reading the file once."""
+    """The saved steps of a file that is read once; `prove` checks the one that was read last.
+
+    Parameters
+    ----------
+    saved : iterator of SavedStep
+    lines : list of mapping
+        The manifest's lines of the steps.
+    optimal : bool
+        Whether all answers must be optimal.
+    general : GeneralCheck
+
+    Attributes
+    ----------
+    wrong : list of str
+        What is wrong with any step, in words.
+    broken : bool
+        Whether the file cannot be read to its end.
+    read : int
+        How many steps were read.
+    """
 
     def __init__(
-        self,
-        path: Path,
-        lines: list[Mapping[str, Any]],
-        optimal: bool,
-        limit: int,
-        one_by_one: bool,
-        general: GeneralCheck,
+        self, saved: Iterator[SavedStep], lines: list[Mapping[str, Any]], optimal: bool, general: GeneralCheck
     ) -> None:
-        """`optimal`: whether all answers must be optimal; `one_by_one`: see `hierdp.record.proofs.read`."""
-        self.path, self.lines, self.optimal, self.limit = path, lines, optimal, limit
-        self.one_by_one, self.general = one_by_one, general
-        self.seen = self.problems = self.proved = self.unwitnessed = 0
+        self.lines, self.general = lines, general
+        self._saved, self._optimal = saved, optimal
         self.wrong: list[str] = []
-        self.unproved: list[str] = []
-        self.foreign, self.broken = "", False
+        self.broken, self.read = False, 0
+        self._checked = self._problems = self._proved = self._unwitnessed = 0
+        self._unproved: list[str] = []
 
     def __iter__(self) -> Iterator[SavedStep]:
-        """Stop at the first step that cannot be read; `wrong` says what is wrong with any step."""
+        """Stop at the first step that cannot be read."""
         try:
-            saved = read(self.path, self.lines, self.limit, self.one_by_one)
-            for kept in progress.steps(saved, "steps checked", len(self.lines)):
-                line = self.lines[self.seen]
-                self.seen += 1
-                self._check_step(kept, line)
-                yield kept
-                del kept  # it may be large
-        except UnknownModel as unknown:  # a model of the release's author
-            if self.lines[self.seen]["model"] == unknown.name:
-                self.foreign = str(unknown)
-            else:
-                self.wrong.insert(0, f"{unknown}, nor does the manifest name it")
-                self.broken = True
+            for saved in progress.steps(self._saved, "steps checked", len(self.lines)):
+                line = self.lines[self.read]
+                self.read += 1
+                self.wrong += _differs(saved, line)
+                yield saved
+                del saved  # it may be large
         except TooLarge:
             raise
         except ValueError as broken:
             self.wrong.insert(0, str(broken))
             self.broken = True
 
-    def _check_step(self, kept: SavedStep, line: Mapping[str, Any]) -> None:
-        """Check a step; add what is wrong to `wrong`."""
-        why = _differs(kept, line)
-        if not why:
-            progress.watch_compiler()
-            proof = kept.model.certificate(kept.x, kept.witness)
-            if line["proved_optimal"] and not proof and not kept.witnessed and proof.bound is not None:
-                self.unwitnessed += 1
-                line = {**line, "proved_optimal": False}
-            why = _wrong(kept, proof, line, self.optimal and kept.witnessed)
-            if not why and not proof and isinstance(kept.model, JointTables):
-                gap = f"its answer may cost up to {proof.gap} more than the optimum"
-                self.unproved.append(f"step {kept.step!r} is not proved, as the manifest says: {gap}")
-            self.general.look(kept, proof)
-        self.wrong += [why] if why else []
-        self.problems += problems_of(line)
-        self.proved += problems_of(line) * line["proved_optimal"]
+    def prove(self, saved: SavedStep, model: Model, problems: Sequence[str]) -> Certificate:
+        """Check the answer to a problem, and compare it with its line in the manifest.
+
+        Raises
+        ------
+        Differs
+            If something is wrong with it, or with a step before it: the mechanism must not go on from there.
+        """
+        line = self.lines[self.read - 1]
+        self.wrong += _other_problem(saved, model, problems, line)
+        if self.wrong:
+            raise Differs(self.ends)
+        progress.watch_compiler()
+        try:
+            proof = model.certificate(saved.x, saved.witness)
+        except Exception as error:  # a file may hold anything
+            self.wrong.append(f"step {saved.name!r} cannot be checked: {type(error).__name__} {error}")
+            raise Differs(self.ends) from None
+        self._checked += 1
+        self._problems += problems_of(line)
+        if line["proved_optimal"] and not proof and not saved.witnessed and proof.bound is not None:
+            self._unwitnessed += 1
+            line = {**line, "proved_optimal": False}
+        self._proved += problems_of(line) * line["proved_optimal"]
+        if why := _wrong(saved, model, problems, proof, line, self._optimal and saved.witnessed):
+            self.wrong.append(why)
+        elif not proof and isinstance(model, JointTables):
+            gap = f"its answer may cost up to {proof.gap} more than the optimum"
+            self._unproved.append(f"step {saved.name!r} is not proved, as the manifest says: {gap}")
+        self.general.look(saved, model, proof)
+        if why:
+            raise Differs(self.ends)
+        return proof
+
+    @property
+    def ends(self) -> str:
+        """Why the mechanism does not go on, in words."""
+        return f"it does not follow: step {self.lines[self.read - 1]['step']!r} or one before it is wrong"
+
+    def result(self) -> CheckResult:
+        """The line of the certificates, if nothing is wrong."""
+        if self._unwitnessed:
+            old = f"{self._unwitnessed} of {self.read} steps were saved by a version without witnesses"
+            return CheckResult("certificates", OPEN, f"{old}, which their certificates need")
+        if self._unproved:
+            more = f" (and {len(self._unproved) - 1} more)" if len(self._unproved) > 1 else ""
+            return CheckResult("certificates", OPEN, self._unproved[0] + more)
+        proved = f"{self._proved} of {self._problems} steps proved optimal again, as the manifest says"
+        if self._checked < self.read:
+            others = f"the mechanism did not ask for {self.read - self._checked} others: see {REPLAY!r}"
+            return CheckResult("certificates", OPEN, f"{proved}; {others}")
+        return CheckResult("certificates", HOLDS, proved)
 
 
 def _missing_steps(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
@@ -237,24 +257,39 @@ def _missing_steps(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
     return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
-def _differs(kept: SavedStep, line: Mapping[str, Any]) -> str:
-    """How a step differs from its line in the manifest, in words; empty if it does not."""
-    where = f"step {kept.step!r}"
-    if kept.step != line["step"] or type(kept.model).__name__ != line["model"]:
-        return f"{where}, a {type(kept.model).__name__}: the manifest has {line['step']!r}, a {line['model']}"
-    if kept.x.size != line["variables"]:
-        return f"{where}: {kept.x.size} variables, the manifest says {line['variables']}"
-    own = int(getattr(kept.model, "problems", 1)) if kept.problems else 1
-    if not (len(kept.problems) or 1) == own == problems_of(line):
-        return f"{where}: {own} problems, the manifest says {problems_of(line)}"
-    return ""
+def _differs(saved: SavedStep, line: Mapping[str, Any]) -> list[str]:
+    """How a saved answer differs from its line in the manifest, in words; empty if it does not."""
+    if saved.name != line["step"]:
+        return [f"step {saved.name!r}: the manifest has {line['step']!r}"]
+    if saved.x.size != line["variables"]:
+        return [f"step {saved.name!r}: {saved.x.size} variables, the manifest says {line['variables']}"]
+    return []
 
 
-def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal: bool) -> str:
+def _other_problem(
+    saved: SavedStep, model: Model, problems: Sequence[str], line: Mapping[str, Any]
+) -> list[str]:
+    """How the mechanism's problem differs from the line in the manifest, in words; empty if it does not."""
+    kind, number = type(model).__name__, len(problems) or 1
+    if kind != line["model"]:
+        return [f"step {saved.name!r}: a {kind}, the manifest says {line['model']}"]
+    if number != problems_of(line):
+        return [f"step {saved.name!r}: {number} problems, the manifest says {problems_of(line)}"]
+    return []
+
+
+def _wrong(
+    saved: SavedStep,
+    model: Model,
+    problems: Sequence[str],
+    proof: Certificate,
+    line: Mapping[str, Any],
+    optimal: bool,
+) -> str:
     """What is wrong with a step's proof, in words; empty if nothing is."""
-    where = f"step {kept.step!r}"
-    if kept.problems and proof.unproved is not None:
-        where += f", {kept.problems[proof.unproved]!r}"
+    where = f"step {saved.name!r}"
+    if problems and proof.unproved is not None:
+        where += f", {problems[proof.unproved]!r}"
     if proof.contradiction:
         return f"{where}: {proof.reason}"
     if bool(proof) != line["proved_optimal"]:
@@ -263,18 +298,18 @@ def _wrong(kept: SavedStep, proof: Certificate, line: Mapping[str, Any], optimal
         return f"{where}: its objective is {proof.objective}, the manifest says {line['objective']}"
     if proof and not _same(str(proof.bound), line["bound"], BOUND):
         return f"{where}: its bound is {proof.bound}, the manifest says {line['bound']}"
-    if optimal and not proof and _gap_too_large(kept, proof):
+    if optimal and not proof and _gap_too_large(model, proof):
         return f"{where}: its answer may cost up to {proof.gap} more than the optimum"
     return ""
 
 
-def _gap_too_large(kept: SavedStep, proof: Certificate) -> bool:
+def _gap_too_large(model: Model, proof: Certificate) -> bool:
     """Whether the gap of an unproved answer exceeds what solvers' floating-point tolerances explain.
 
     Bounds of `CumulativeQIP` over whole numbers and of `JointTables` need not reach the optimum, so a gap is
     allowed there; the manifest says that the step is not proved optimal.
     """
-    if isinstance(kept.model, JointTables) or (isinstance(kept.model, CumulativeQIP) and kept.model.integer):
+    if isinstance(model, JointTables) or (isinstance(model, CumulativeQIP) and model.integer):
         return False
     if proof.gap is None or not math.isfinite(proof.gap):
         return True

@@ -39,9 +39,6 @@ class Checking:
         is measured: then the manifest has no budget, and claims no privacy.
     rounded : collection of str
         The methods whose answers need not be optimal among whole counts; `again` checks their rounding.
-    one_by_one : callable, optional
-        Says, of a manifest and its regions, whether `again` holds one saved step at a time. Then only one
-        step has to fit the memory limit. By default all steps have to.
     rows_of_a_person : callable, optional
         Gives the number of rows of a person that the sensitivities cover, from the settings; None if
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
@@ -56,7 +53,6 @@ class Checking:
     again: Again
     neighbours: str | Callable[[Settings], str] | None = None
     rounded: Collection[str] = ()
-    one_by_one: Callable[[Manifest, Regions], bool] | None = None
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None
     other: Other | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from typing import Any
@@ -16,6 +16,7 @@ from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 from hierdp.record.step import Step
 from hierdp.tables.persons import Persons
+from models.instances import packed_answer
 
 Seen = dict[str, float]
 """Numbers of one run that are published, by name. Numbers that are missing are 0."""
@@ -78,11 +79,11 @@ class Case:
         return self.run(self.tables[side], noise)
 
     def seen(self, release: Release) -> Seen:
-        """All published numbers by name: of the table, the settings, the measurements and the steps' models.
+        """All published numbers by name: of the table, the settings, the measurements and the steps' answers.
 
-        The measurements are in `measurements.parquet`, the steps in `proofs.zip`. Both hold the noisy counts
-        before any repair, of which the table shows little: so no repair hides from an audit what was
-        measured.
+        The measurements, in `measurements.parquet`, are the noisy counts before any repair, of which the
+        table shows little: so no repair hides from an audit what was measured. The steps' answers and
+        witnesses are in `proofs.zip`.
         """
         table = release.table
         rows = [" ".join(map(str, row)) for row in zip(*(table[c].tolist() for c in self.by), strict=True)]
@@ -113,13 +114,11 @@ def _of_measurements(measurements: Iterable[Measurement]) -> Iterator[tuple[str,
 
 
 def _of_steps(steps: Iterable[Step]) -> Iterator[tuple[str, float]]:
-    """The numbers in the steps' models, such as ``noisy of step 2[0 3]``; steps are numbered from 1."""
+    """Answers and witnesses, such as ``answer of the model of step 2[0 3]``; steps are numbered from 1."""
     for number, step in enumerate(steps, start=1):
-        model: Any = step.model
-        for field in fields(model):
-            held = getattr(model, field.name)
-            if isinstance(held, np.ndarray) and held.dtype.kind in "iuf":
-                names = _names(f"{field.name} of step {number}", held.shape)
+        for name, held in packed_answer(step.solution.x, step.solution.witness).items():
+            if held.dtype.kind in "iuf":
+                names = _names(f"{name} of step {number}", held.shape)
                 yield from ((n, x) for n, x in zip(names, held.ravel().tolist(), strict=True) if isfinite(x))
 
 

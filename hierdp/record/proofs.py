@@ -1,17 +1,18 @@
-"""The file `proofs.zip`: the post-processing problems of a release, their answers and their witnesses.
+"""The file `proofs.zip`: the answers to a release's post-processing problems, and their witnesses.
 
-It is safe to publish, because a model holds noisy counts and public facts, but no true count.
+The problems are not in it: they follow from the measurements, so a check makes them again. It is safe to
+publish, because the answers are functions of the measurements and of public facts.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
@@ -21,11 +22,16 @@ from hierdp.record import zips
 from hierdp.record.files import PROOFS
 from hierdp.record.step import Step
 from hierdp.record.written import LIMIT, TooLarge, json_bytes, parsed
-from models import Model
 from models.certificate import Witness
-from models.instances import Instance, UnknownModel, packed, unpacked
+from models.instances import ABOUT, UnknownModel, packed_answer, unpacked_answer
+
+T = TypeVar("T")
 
 NAMES = "steps.json"
+
+FORMAT = 2
+"""The format of the file, which its `steps.json` has under "format". In releases of format 0.2, steps have
+their models as well, and `steps.json` is the list of their names."""
 
 MOST_BYTES, MOST_OF_A_VARIABLE = 100_000_000, 1_000
 """Limit on the bytes of a step's file: a constant, and a number for each variable. `Steps` assumes 25 bytes a
@@ -34,35 +40,27 @@ variable, but a witness that lists cases may be much larger."""
 ZIPPED_ARRAY = 128
 """The fewest bytes of an array in a step's file: those of its header."""
 
-ABOUT = "about.json"
-
-PROBLEMS = "names of the problems"
-"""The entry that names a step's problems, if it has many side by side: a JSON list in UTF-8, as bytes."""
-
 
 @dataclass(frozen=True, eq=False)
 class SavedStep:
-    """A problem and its answer, as a release keeps them."""
+    """An answer, as a release keeps it."""
 
-    step: str
-    model: Model
+    name: str
     x: NDArray[Any]
     witness: Witness | None = None
     """What the certificate needs in addition to the answer; None if it needs nothing."""
     witnessed: bool = True
     """False in releases made before witnesses were kept."""
-    problems: tuple[str, ...] = ()
-    """Names of the problems, as in `Step`."""
 
 
 class ProofsFile:
-    """Writes steps one at a time to a zip file of `.npz` files, with their witnesses.
+    """Writes the answers of steps, one at a time, to a zip file of `.npz` files, with their witnesses.
 
     The same steps give the same bytes.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1)
+        self._file = ZipFile(path, "w", ZIP_DEFLATED)
         self._names: list[str] = []
 
     def add(self, step: Step) -> None:
@@ -71,17 +69,14 @@ class ProofsFile:
         if found.x is None:
             return
         member = io.BytesIO()
-        arrays = packed(step.model, found.x, found.witness)
-        if step.problems:
-            arrays[PROBLEMS] = np.frombuffer(_json(step.problems).encode(), np.uint8)
-        np.savez(member, allow_pickle=False, **arrays)
+        np.savez(member, allow_pickle=False, **packed_answer(found.x, found.witness))
         self._file.writestr(_member(f"{len(self._names):06d}.npz"), member.getbuffer())
         self._names.append(step.name)
 
     def close(self) -> None:
         """Write the names of the steps, and close the file, also if it cannot be written."""
         try:
-            self._file.writestr(_member(NAMES), _json(self._names))
+            self._file.writestr(_member(NAMES), _about(self._names))
         finally:
             self._file.close()
 
@@ -97,33 +92,57 @@ def read(
     path: Path,
     lines: Sequence[Mapping[str, Any]] | None = None,
     limit: int = LIMIT,
-    one_by_one: bool = False,
+    older: bool = False,
 ) -> Iterator[SavedStep]:
-    """Read the file that `write` wrote, one step at a time.
+    """Read the file that `write` wrote, one step at a time; see `read_each` for parameters and errors."""
+    for name, (x, witness, witnessed) in read_each(path, unpacked_answer, lines, limit, older):
+        if x is None or not (witnessed or older):
+            raise ValueError(f"{path.name} is broken: {name} has no {'answer' if x is None else 'witness'}")
+        yield SavedStep(name, x, witness, witnessed)
+        del x, witness  # they may be large
+
+
+def read_each(
+    path: Path,
+    unpack: Callable[[Any], T],
+    lines: Sequence[Mapping[str, Any]] | None = None,
+    limit: int = LIMIT,
+    older: bool = False,
+) -> Iterator[tuple[str, T]]:
+    """The name of each step, and what `unpack` makes of its arrays.
 
     Parameters
     ----------
     path : Path
+    unpack : callable
+        Takes the arrays by name.
     lines : sequence of mapping, optional
         The manifest's line for each step, with its name (`step`) and number of `variables`. They bound the
         size of the file's contents; without them, only `limit` does.
     limit : int
-        Limit on the memory for reading it, in bytes.
-    one_by_one : bool
-        Whether the caller holds one step at a time. By default all steps have to fit the limit together.
+        Limit on the memory for reading a step, in bytes.
+    older : bool
+        Whether the file may be that of a release of format 0.2.
 
     Raises
     ------
     ValueError
         If the file is broken, or is not a file of proofs.
     TooLarge
-        If it may need more memory.
+        If a step may need more memory.
     """
     try:
         with path.open("rb") as whole:
             zips.check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
             with ZipFile(whole) as file:
-                yield from _steps(file, lines, limit, one_by_one)
+                for at, name in enumerate(_names(file, lines, limit, older)):
+                    info = file.getinfo(f"{at:06d}.npz")
+                    if lines is not None and info.file_size > _most_bytes(int(lines[at]["variables"])):
+                        variables = int(lines[at]["variables"])
+                        raise ValueError(
+                            f"{info.filename} is too large for a step of {variables:,} variables"
+                        )
+                    yield name, _unpacked(zips.contents(file, info), unpack, limit)
     except (UnknownModel, TooLarge):
         raise
     except ValueError as broken:
@@ -132,36 +151,33 @@ def read(
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _steps(
-    file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int, one_by_one: bool
-) -> Iterator[SavedStep]:
-    sizes = [info.file_size for info in file.infolist()]
-    # The step that is being read is in memory three times.
-    if (needed := (max(sizes) if one_by_one else sum(sizes)) + 2 * max(sizes)) > limit:
+def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int, older: bool) -> list[str]:
+    """The names of the steps; the file has these, and nothing else."""
+    largest = max(info.file_size for info in file.infolist())
+    if (needed := 3 * largest) > limit:  # the step that is being read is in memory three times
         raise TooLarge(PROOFS, needed, limit)
     listed = file.getinfo(NAMES)
-    if lines is not None and listed.file_size > 2 + sum(
+    if lines is not None and listed.file_size > len(_about([])) + sum(
         len(_json(line["step"]).encode()) + 2 for line in lines
     ):
         raise ValueError(f"{NAMES} is longer than the names of the manifest's steps")
-    names = parsed(zips.contents(file, listed), f"{NAMES} in {PROOFS}", limit)
+    about = parsed(zips.contents(file, listed), f"{NAMES} in {PROOFS}", limit)
+    names = about
+    if not (older and isinstance(about, list)):
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise ValueError(f"{NAMES} does not say that the file has the format {FORMAT}")
+        names = about.get("steps")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{NAMES} has no list of names")
     members = [f"{at:06d}.npz" for at in range(len(names))]
     if sorted(file.namelist()) != sorted([*members, NAMES]):
         raise ValueError("it contains files that are not steps")
     if lines is not None and len(names) > len(lines):
         raise ValueError("it has more steps than the manifest")
-    for at, (name, member) in enumerate(zip(names, members, strict=True)):
-        info = file.getinfo(member)
-        if lines is not None and info.file_size > _most_bytes(int(lines[at]["variables"])):
-            raise ValueError(f"{member} is too large for a step of {int(lines[at]['variables']):,} variables")
-        kept, problems = _unpacked(zips.contents(file, info), limit)
-        if kept.answer is None:
-            raise ValueError(f"{name} has no answer")
-        yield SavedStep(str(name), kept.model, kept.answer, kept.witness, kept.witnessed, problems)
-        del kept  # it may be large
+    return names
 
 
-def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:
+def _unpacked(member: bytes, unpack: Callable[[Any], T], limit: int) -> T:
     zips.check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
@@ -173,16 +189,15 @@ def _unpacked(member: bytes, limit: int) -> tuple[Instance, tuple[str, ...]]:
     with np.load(io.BytesIO(member), allow_pickle=False) as arrays:
         if (needed := json_bytes(str(arrays[ABOUT]).encode())) > limit:
             raise TooLarge(PROOFS, needed, limit)
-        if PROBLEMS not in arrays:
-            return unpacked(arrays), ()
-        names = parsed(arrays[PROBLEMS].astype(np.uint8).tobytes(), PROBLEMS, limit)
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"the {PROBLEMS} are not a list of text")
-        return unpacked(arrays), tuple(names)
+        return unpack(arrays)
 
 
 def _most_bytes(variables: int) -> int:
     return MOST_BYTES + MOST_OF_A_VARIABLE * variables
+
+
+def _about(names: list[str]) -> str:
+    return _json({"format": FORMAT, "steps": names})
 
 
 def _json(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,7 +15,9 @@ from hierdp.record.step import Step
 from models import Model, Tree
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
-from models.instances import packed
+
+Prove = Callable[[SavedStep, Model, Sequence[str]], Certificate]
+"""Checks a saved answer to a model with these names of problems; may raise `Differs`."""
 
 
 class NotKept(Differs):
@@ -31,13 +33,13 @@ class NotKept(Differs):
 
     def __init__(self, name: str, most: int, found: SavedStep | None) -> None:
         there = f"there is no step {name!r}"
-        super().__init__(there if found is None else f"step {found.step!r} is where {name!r} should be")
+        super().__init__(there if found is None else f"step {found.name!r} is where {name!r} should be")
         self.name, self.most = name, most
 
 
 @dataclass(frozen=True, eq=False)
 class SavedAnswer:
-    """A saved answer, in place of a solver's solution. Its certificate is checked elsewhere."""
+    """A saved answer, in place of a solver's solution."""
 
     x: NDArray[Any]
     objective: Number
@@ -47,15 +49,26 @@ class SavedAnswer:
     solve_seconds: float = 0.0
 
 
+def proved(saved: SavedStep, model: Model, _: Sequence[str]) -> Certificate:
+    """The certificate of a saved answer, whatever it says."""
+    return model.certificate(saved.x, saved.witness)
+
+
 class Replay:
-    """The saved steps in order; each is accepted only as the answer to the problem that comes next.
+    """The saved steps in order; each is the answer to the problem that comes next.
 
     A mechanism's post-processing is run with `solve` in place of a solver. It gives the released table, or
-    raises `Differs` if the saved steps answer other problems.
+    raises `Differs` if these are the steps of another one.
+
+    Parameters
+    ----------
+    steps : iterator of SavedStep
+    prove : callable
+        Checks each answer before the mechanism has it.
     """
 
-    def __init__(self, steps: Iterator[SavedStep]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Iterator[SavedStep], prove: Prove = proved) -> None:
+        self._steps, self._prove = steps, prove
         self._next: SavedStep | None = None
 
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
@@ -66,17 +79,14 @@ class Replay:
         NotKept
             If the next step has another name.
         Differs
-            If the next step answers another problem.
+            As `prove` does.
         """
         saved = self._peek()  # taken only if it is the answer: a mechanism may go on without one
-        if saved is None or saved.step != name:
+        if saved is None or saved.name != name:
             raise NotKept(name, _most_variables(model), saved)
-        if not same(saved.model, model):
-            raise Differs(f"step {name!r} answers a problem other than the one that the steps before it give")
-        if saved.problems != tuple(problems):
-            raise Differs(f"step {name!r} has regions other than those that the steps before it give")
         self._next = None
-        return Step(name, model, SavedAnswer(saved.x, model.objective(saved.x)), saved.problems)
+        proof = self._prove(saved, model, problems)
+        return Step(name, model, SavedAnswer(saved.x, proof.objective), tuple(problems))
 
     def end(self) -> None:
         """Check that no step is left.
@@ -88,21 +98,13 @@ class Replay:
         """
         left = self._peek()
         if left is not None:
-            raise Differs(f"step {left.step!r} is not part of the post-processing")
+            raise Differs(f"step {left.name!r} is not part of the post-processing")
 
     def _peek(self) -> SavedStep | None:
         """The next step, which is read when it is needed: it may be large."""
         if self._next is None:
             self._next = next(self._steps, None)
         return self._next
-
-
-def same(one: Model, other: Model) -> bool:
-    """Whether two models are of one kind, with the same data."""
-    if type(one) is not type(other):
-        return False
-    ours, theirs = packed(one), packed(other)
-    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def _most_variables(model: Model) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, overload
 
 from hierdp import execution
+from hierdp.errors import InputError
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
-from hierdp.record.replay import SavedAnswer
 from hierdp.record.step import Problem, Proved, Solving, Step, run_task, solve_each
 from models import Model
 
@@ -25,9 +24,9 @@ NO_LIMIT = 1 << 62
 class Spool(Sequence[Step]):
     """Steps that are saved as soon as they are solved, so that only one of them is in memory.
 
-    The file is the `proofs.zip` of the release. It is in a folder of its own in the system's folder for
-    temporary files (``TMPDIR``), which is deleted with this object. It contains noisy counts, but no true
-    ones.
+    Their problems are not kept: only their answers are, and their number and results are known. The file is
+    the `proofs.zip` of the release. It is in a folder of its own in the system's folder for temporary files
+    (``TMPDIR``), which is deleted with this object. It contains noisy counts, but no true ones.
 
     Attributes
     ----------
@@ -58,6 +57,11 @@ class Spool(Sequence[Step]):
         self.close()
         shutil.copyfile(self._path, path)
 
+    def saved(self) -> Iterator[SavedStep]:
+        """The answers, one at a time; the file is complete then."""
+        self.close()
+        return read(self._path, limit=NO_LIMIT)
+
     def __len__(self) -> int:
         return len(self.proved)
 
@@ -68,25 +72,17 @@ class Spool(Sequence[Step]):
     def __getitem__(self, at: slice) -> list[Step]: ...
 
     def __getitem__(self, at: int | slice) -> Step | list[Step]:
-        """Read a step, or some, from the file."""
-        if isinstance(at, slice):
-            return [self[place] for place in range(len(self))[at]]
-        place = range(len(self))[at]
-        return self._step(next(islice(self._saved(), place, None)), self.proved[place])
+        """Refuse: the problems are not kept.
 
-    def __iter__(self) -> Iterator[Step]:
-        """Read the steps one at a time."""
-        return map(self._step, self._saved(), self.proved)
-
-    def _saved(self) -> Iterator[SavedStep]:
-        self.close()
-        return read(self._path, limit=NO_LIMIT)
-
-    def _step(self, saved: SavedStep, line: Proved) -> Step:
-        """The step, with the certificate of its answer computed again."""
-        proof = saved.model.certificate(saved.x, saved.witness)
-        found = SavedAnswer(saved.x, proof.objective, proof.bound, proof, saved.witness, line.seconds)
-        return Step(saved.step, saved.model, found, saved.problems)
+        Raises
+        ------
+        InputError
+            In any case.
+        """
+        raise InputError(
+            "the steps of a large release are saved without their problems; use `Release.proved` for their "
+            "results, or `hierdp.verify` to solve a sample of them again"
+        )
 
 
 ALL = 1 << 62

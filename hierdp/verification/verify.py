@@ -6,16 +6,27 @@ import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hierdp.check.again import Again
+from hierdp.errors import InputError
 from hierdp.execution import progress, resume
 from hierdp.execution.progress import counted
+from hierdp.measurements.file import FORMAT
+from hierdp.mechanisms.registry import released_by
+from hierdp.record.files import PROOFS
+from hierdp.record.proofs import SavedStep
 from hierdp.record.release import Release
+from hierdp.record.replay import Replay, SavedAnswer
+from hierdp.record.spool import Spool
+from hierdp.record.step import Step
+from hierdp.record.written import Written
 from hierdp.verification.judge import Truth, exceeds, refuted
 from hierdp.verification.table import Row, Verdict, Verification
-from models import Model
+from models import Certificate, Model
 from solvers import Backend, Solution, backends, fast, solve
 from solvers.backends.table import find
 from solvers.solution import Status
@@ -106,7 +117,7 @@ def _forms(model: Any, chosen: Sequence[str | Backend]) -> list[Any]:
 def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]:
     """Sample the models of a kind that occurs many times, and state the sample in words."""
     kinds: dict[str, list[Callable[[], tuple[str, Model]]]] = {}
-    for step in release.steps:
+    for step in steps_of(release):
         kinds.setdefault(type(step.model).__name__, []).extend(step.parts)
     chosen, notes = [], []
     for kind, steps in kinds.items():
@@ -119,6 +130,38 @@ def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]
             notes.append(f"all {len(steps)} {kind} models" if len(steps) > 1 else f"the {kind} model")
         chosen += [part() for part in steps]
     return chosen, f"{release.mechanism}: {', '.join(notes)}"
+
+
+def steps_of(release: Release) -> Sequence[Step]:
+    """The steps of a release; those of a large one have their problems made from the measurements again.
+
+    Raises
+    ------
+    InputError
+        If the release is large, and hierdp does not know its mechanism.
+    """
+    if not isinstance(release.steps, Spool):
+        return release.steps
+    mechanism = released_by(release.mechanism)
+    if mechanism is None or mechanism.checking is None:
+        raise InputError(
+            "a large release does not keep its problems, and hierdp cannot make those of "
+            f"{release.mechanism!r} again"
+        )
+    manifest: dict[str, Any] = {"mechanism": release.mechanism, "settings": release.settings}
+    manifest |= {"budget": release.ledger.as_dict(), "measurements": FORMAT}
+    manifest["solved"] = [line.line for line in release.proved]
+    written = Written(manifest, release.table, dict(release.regions), release.measurements)
+    steps: list[Step] = []
+
+    def prove(saved: SavedStep, model: Model, problems: Sequence[str]) -> Certificate:
+        proof = model.certificate(saved.x, saved.witness)
+        answer = SavedAnswer(saved.x, proof.objective, proof.bound, proof, saved.witness)
+        steps.append(Step(saved.name, model, answer, tuple(problems)))
+        return proof
+
+    Again(mechanism.checking, written, Path(PROOFS))(Replay(release.steps.saved(), prove))
+    return steps
 
 
 def _description(model: Any) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,15 +48,32 @@ def write_proofs(path: Path, steps: Iterable[tuple[str, Any, Any, Witness | None
     tuple of int
         How many problems were written, and how many were left out.
     """
-    written = skipped = 0
     with path.open("w", encoding="utf-8", newline="\n") as out:
+        text = ProofsText(out)
+        for step in steps:
+            text.add(*step)
+    return text.written, text.skipped
+
+
+class ProofsText:
+    """Writes proofs to an open file, one step at a time.
+
+    Attributes
+    ----------
+    written, skipped : int
+        How many problems were written, and how many were left out.
+    """
+
+    def __init__(self, out: IO[str]) -> None:
+        self._out, self.written, self.skipped = out, 0, 0
         out.write(f"{FIRST_LINE}\n")
-        for name, model, x, witness in steps:
-            for line in model_lines(name, model, x, witness):
-                out.write(f"{line}\n")
-                written += line.startswith("problem ")
-                skipped += line.startswith("skipped ")
-    return written, skipped
+
+    def add(self, name: str, model: Any, x: Any, witness: Witness | None = None) -> None:
+        """Write a step; see `model_lines`."""
+        for line in model_lines(name, model, x, witness):
+            self._out.write(f"{line}\n")
+            self.written += line.startswith("problem ")
+            self.skipped += line.startswith("skipped ")
 
 
 def problem_lines(name: str, program: Program, variables: ArrayLike, prices: ArrayLike) -> Iterator[str]:

@@ -19,7 +19,7 @@ from hierdp.privacy.noise import NoisyCounts
 from hierdp.record import proofs
 from hierdp.record.step import Step
 from hierdp.tables import Flows, GroupSizes
-from models.instances import packed
+from models.instances import packed_answer
 
 
 @dataclass
@@ -114,8 +114,8 @@ def everything_in(folder) -> str:
             texts.append(pd.read_parquet(file).to_csv(index=False))
         elif file.suffix == ".zip":
             for kept in proofs.read(file):
-                arrays = packed(kept.model, kept.x, kept.witness).values()
-                texts.append(f"{kept.step} {[array.tolist() for array in arrays]}")
+                arrays = packed_answer(kept.x, kept.witness).values()
+                texts.append(f"{kept.name} {[array.tolist() for array in arrays]}")
         elif file.suffix == ".json":
             texts.append(json.dumps(json.loads(file.read_text()), ensure_ascii=False))
         else:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from hierdp import release
 from hierdp.check.again import Again
-from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measurement import Measurements
@@ -114,11 +113,7 @@ def recovered(made):
 
 def replayed(made, manifest):
     """What `hierdp check` finds in the steps of a release whose files all agree with a manifest."""
-    manifest = budget_of_one_row(manifest)
-    steps = (
-        SavedStep(step.name, step.model, step.solution.x, step.solution.witness, problems=step.problems)
-        for step in made.steps
-    )
+    steps = (SavedStep(step.name, step.solution.x, step.solution.witness) for step in made.steps)
     checking = released_by(manifest["mechanism"]).checking
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)

@@ -10,21 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from doubles import Double
+from steps import save, solved_in
 
 from hierdp import SimulatedNoise, execution, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
-from hierdp.check import proofs as check_proofs
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.group_size import fits, mechanism, repairs
 from hierdp.mechanisms.group_size.repairs import METHODS
 from hierdp.record import files, proofs
-from hierdp.record.spool import Steps
+from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import NotProved, Step
 from hierdp.record.written import TooLarge
 from hierdp.tables import GroupSizes, group_sizes
+from hierdp.verification.verify import steps_of
 from models import HierarchyQIP
-from solvers import Solution, fast
+from models.instances import packed
+from solvers import fast
 from tests.marks import quick
 
 METHODS_IN_BLOCKS = quick(["M_c^dp", "M_H^dp"])
@@ -77,16 +80,12 @@ def test_workers_give_the_same_files(tmp_path):
 
 def rewritten(folder, change):
     """The same release with changed steps, manifest and table to match, sealed anew."""
-    kept = [change(one) for one in proofs.read(folder / files.PROOFS)]
-    steps = []
-    for one in kept:
-        proof = one.model.certificate(one.x, one.witness)
-        known = {"objective": proof.objective, "bound": proof.bound, "certificate": proof}
-        found = Solution("", "", "optimal", one.x, witness=one.witness, **known)
-        steps.append(Step(one.step, one.model, found, one.problems))
-    proofs.write(steps, folder / files.PROOFS)
+    kept = [change(one) for one in solved_in(folder)]
+    save(kept, folder)
     manifest = json.loads((folder / files.MANIFEST).read_text())
-    manifest["solved"] = [step.proved.line for step in steps]
+    for one, line in zip(kept, manifest["solved"], strict=True):
+        proof = one.model.certificate(one.x, one.witness)
+        line |= {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": bool(proof)}
     (folder / files.MANIFEST).write_text(json.dumps(manifest))
     table = pd.read_parquet(folder / "released.parquet")
     blocks = [np.asarray(one.x) for one in kept if np.ndim(one.x) == 2]
@@ -102,7 +101,7 @@ def test_a_group_moved_from_one_block_to_another_is_found(tmp_path, method):
     """Every block is proved optimal for its share, but the shares are not optimal."""
 
     def moved(one):
-        by = {"sizes 0 to 2": 1, "sizes 3 to 5": -1}.get(one.step.rpartition(", ")[2], 0)
+        by = {"sizes 0 to 2": 1, "sizes 3 to 5": -1}.get(one.name.rpartition(", ")[2], 0)
         if not by:
             return one
         model = HierarchyQIP(one.model.tree, one.model.counts, one.model.total + by)
@@ -117,7 +116,7 @@ def test_a_group_moved_from_one_block_to_another_is_found(tmp_path, method):
 @pytest.mark.usefixtures("blocks")
 def test_one_group_more_in_a_block_is_found(tmp_path):
     def more(one):
-        if not one.step.endswith("sizes 3 to 5"):
+        if not one.name.endswith("sizes 3 to 5"):
             return one
         model = HierarchyQIP(one.model.tree, one.model.counts, one.model.total + 1)
         return replace(one, model=model, x=fast.answer(model)[0])
@@ -143,16 +142,30 @@ def test_blocks_that_do_not_fit_together_are_not_released(monkeypatch):
 def test_saved_steps_are_those_of_the_release(tmp_path):
     release = made()
     assert len(release.steps) == len(release.proved) == 19  # of 16 regions, and three blocks
+    assert all(line.proved_optimal for line in release.proved)
     folder = release.write(tmp_path / "out")
-    proofs.write(release.steps, tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == (folder / files.PROOFS).read_bytes()
-    for step, line in zip(release.steps, release.proved, strict=True):
-        assert step.proved == line
-        assert line.proved_optimal
-    assert [step.name for step in release.steps[-2:]] == [line.step for line in release.proved[-2:]]
-    assert (release.steps[-1].solution.x[:, 0] == release.table["groups"][6::7]).all()
-    with pytest.raises(IndexError):
-        release.steps[19]
+    kept = list(proofs.read(folder / files.PROOFS))
+    assert [one.name for one in kept] == [line.step for line in release.proved]
+    assert (kept[-1].x[:, 0] == release.table["groups"][6::7]).all()
+    with pytest.raises(InputError, match=r"use `Release\.proved`"):
+        release.steps[0]
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("method", METHODS_IN_BLOCKS)
+def test_the_problems_of_a_large_release_are_made_again_to_be_verified(method, monkeypatch):
+    large = made(method)
+    monkeypatch.setattr(Steps, "MOST", 10**6)
+    small = made(method)
+    assert isinstance(large.steps, Spool)
+    for one, other in zip(steps_of(large), steps_of(small), strict=True):
+        assert (one.name, one.problems) == (other.name, other.problems)
+        ours, theirs = packed(one.model, one.solution.x), packed(other.model, other.solution.x)
+        assert ours.keys() == theirs.keys()
+        assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+        assert one.proved.bound == other.proved.bound
+    with pytest.raises(InputError, match="cannot make those of 'theirs'"):
+        steps_of(replace(large, mechanism="theirs"))
 
 
 @pytest.mark.usefixtures("blocks")
@@ -169,25 +182,25 @@ def test_the_temporary_file_is_deleted_with_the_release():
 @pytest.mark.parametrize("method", METHODS_IN_BLOCKS)
 def test_few_steps_are_in_memory_at_once(tmp_path, monkeypatch, method):
     """A step may still be referenced while the next is solved or read, but not longer."""
-    alive, most = weakref.WeakSet(), []
 
-    def counted(kind):
+    def counted(kind, part):
         def start(self, *arguments, **options):
             before(self, *arguments, **options)
-            alive.add(self.model)
+            alive.add(part(self))
             most.append(len(alive))
 
-        before = kind.__init__
+        alive, most, before = weakref.WeakSet(), [], kind.__init__
         monkeypatch.setattr(kind, "__init__", start)
+        return most
 
     monkeypatch.setattr(fits, "CELLS_A_TASK", 1)  # otherwise the regions are one task, solved together
-    counted(Step)
+    models, answers = counted(Step, lambda step: step.model), counted(proofs.SavedStep, lambda step: step)
     folder = made(method).write(tmp_path / "out")
-    assert max(most) <= 2
-    most.clear()
-    counted(proofs.SavedStep)
+    assert max(models) <= 2
+    models.clear()
     assert failed(folder) == {}
-    assert max(most) <= 4  # the saved model and the one that it is compared with, of two steps
+    assert max(models) <= 2
+    assert max(answers) <= 2
 
 
 @pytest.mark.usefixtures("blocks")
@@ -195,27 +208,12 @@ def test_only_one_step_has_to_fit_the_limit(tmp_path):
     path = made().write(tmp_path / "out") / files.PROOFS
     with ZipFile(path) as file:
         sizes = [info.file_size for info in file.infolist()]
-    one, every = 3 * max(sizes), sum(sizes) + 2 * max(sizes)
-    assert len(list(proofs.read(path, limit=one, one_by_one=True))) == 19
-    assert len(list(proofs.read(path, limit=every))) == 19
-    for limit, one_by_one in ((one - 1, True), (every - 1, False)):
-        with pytest.raises(TooLarge):
-            list(proofs.read(path, limit=limit, one_by_one=one_by_one))
-
-
-def test_a_check_of_blocks_holds_one_step_and_another_all(tmp_path, monkeypatch):
-    asked, read = [], check_proofs.read
-
-    def reading(path, lines, limit, one_by_one):
-        asked.append(one_by_one)
-        return read(path, lines, limit, one_by_one)
-
-    monkeypatch.setattr(check_proofs, "read", reading)
-    whole = made().write(tmp_path / "whole")
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
-    several = made().write(tmp_path / "blocks")
-    assert failed(whole) == failed(several) == {}
-    assert asked == [False, True]
+    most = 3 * max(sizes)
+    assert 2 * most < sum(sizes)
+    lines = json.loads((path.parent / files.MANIFEST).read_text())["solved"]
+    assert len(list(proofs.read(path, lines, 2 * most))) == 19
+    with pytest.raises(TooLarge, match=r"reading proofs\.zip"):
+        list(proofs.read(path, lines, most - 1))
 
 
 @pytest.mark.usefixtures("blocks")
@@ -277,7 +275,7 @@ def test_an_answer_beyond_the_groups_is_found(tmp_path):
     """Its counts are held in 32 bits, which may hide a multiple of 2³²: the certificate must fail."""
 
     def beyond(one):
-        if not one.step.endswith("sizes 0 to 2"):
+        if not one.name.endswith("sizes 0 to 2"):
             return one
         x = one.x.copy()
         x[3, 1] += 2**32

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from doubles import hierarchy
+from steps import save, solved_in
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, UNCLAIMED, check
@@ -31,7 +32,7 @@ from hierdp.record.spool import Steps
 from hierdp.record.step import Proved, Step
 from hierdp.tables import flows
 from models import Chebyshev
-from solvers import Solution, solve
+from solvers import solve
 from tests.marks import quick
 
 PEOPLE = pd.DataFrame(
@@ -228,38 +229,32 @@ def change_csv(folder):
     path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n", 1))
 
 
-def as_it_was(kept):
-    return Step(kept.step, kept.model, Solution("", "", "optimal", kept.x, witness=kept.witness))
-
-
-def change_model(folder, at=-1, both=False):
-    """Replace a step's model by another; with `both`, also its answer by the new optimum."""
-    steps = list(proofs.read(folder / files.PROOFS))
+def change_answer(folder, at=-1, both=False):
+    """Replace an answer by the optimum for other noisy counts; with `both`, also its cost in the manifest."""
+    steps = solved_in(folder)
     kept = steps[at]
     for turn in range(1, 9):
         name = next(name for name in ("noisy", "values") if hasattr(kept.model, name))
-        model = replace(kept.model, **{name: np.roll(getattr(kept.model, name), turn, axis=0)})
-        if not np.array_equal(solve(model).x, kept.x):
+        other = solve(replace(kept.model, **{name: np.roll(getattr(kept.model, name), turn, axis=0)}))
+        if not np.array_equal(other.x, kept.x):
             break
     else:
         raise AssertionError("another seed: no turn of the noisy counts changes the answer")
-    found = solve(model) if both else Solution("", "", "optimal", kept.x)
-    again = [as_it_was(step) for step in steps]
-    again[at] = Step(kept.step, model, found)
-    proofs.write(again, folder / files.PROOFS)
+    steps[at] = replace(kept, x=other.x, witness=other.witness)
+    save(steps, folder)
     if both:
 
         def change(manifest):
             line = manifest["solved"][at]
-            line["objective"], line["bound"] = str(found.objective), str(found.bound)
+            line["objective"], line["bound"] = str(other.objective), str(other.bound)
 
         change_manifest(folder, change)
 
 
 def swap_steps(folder):
-    steps = [as_it_was(kept) for kept in proofs.read(folder / files.PROOFS)]
+    steps = solved_in(folder)
     steps[0], steps[1] = steps[1], steps[0]
-    proofs.write(steps, folder / files.PROOFS)
+    save(steps, folder)
 
 
 def budget(**changes):
@@ -337,7 +332,7 @@ SIZE_CHANGES = {
     "the composition": (budget(composition="parallel"), {"budget: sum"}),
     "the flag": (budget(private=True), {"budget: sum"}),
     "the warning": (entry(warning=None), {"privacy"}),
-    "the groups": (setting(groups=7), {"total", "table from steps"}),
+    "the groups": (setting(groups=7), {"total", "certificates"}),
     "a claim withdrawn": (claim(consistent=False), {"consistent"}),
     "a claim that does not apply": (claim(total=None), {"total"}),
     "a step's objective": (step(objective="0"), {"certificates"}),
@@ -348,10 +343,10 @@ SIZE_CHANGES = {
     "a step's verdict": (step(proved_optimal=False), {"certificates"}),
     "the steps' summary": (entry(all_proved_optimal=False), {"certificates"}),
     "a step left out": (manifest(lambda m: m["solved"].pop()), {"certificates"}),
-    "a model": (change_model, {"certificates"}),
-    "the first model": (lambda folder: change_model(folder, at=0), {"certificates"}),
-    "a model, its answer and line": (lambda f: change_model(f, both=True), {"table from steps"}),
-    "the first model, its answer and line": (lambda f: change_model(f, 0, both=True), {"table from steps"}),
+    "an answer": (change_answer, {"certificates"}),
+    "the first answer": (lambda folder: change_answer(folder, at=0), {"certificates"}),
+    "an answer and its line": (lambda f: change_answer(f, both=True), {"certificates"}),
+    "the first answer and its line": (lambda f: change_answer(f, 0, both=True), {"certificates"}),
     "two steps swapped": (swap_steps, {"certificates"}),
     "no manifest entry": (manifest(lambda m: m.pop("holds")), {"counts"}),
     "a manifest of another kind": (file(files.MANIFEST, b"[]"), {"readable"}),
@@ -388,8 +383,8 @@ LEVEL_CHANGES = {
     "the conversion": (budget(conversion=PAPERS), {"budget: sum"}),
     "no conversion": (manifest(lambda m: m["budget"].pop("conversion")), {"budget: sum"}),
     "a conversion of one's own": (budget(conversion="mine"), {"budget: sum"}),
-    "the model of the finest level": (lambda f: change_model(f, both=True), {"table from steps"}),
-    "the model of a level": (lambda f: change_model(f, at=0, both=True), {"table from steps"}),
+    "the answer of the finest level": (lambda f: change_answer(f, both=True), {"certificates"}),
+    "the answer of a level": (lambda f: change_answer(f, at=0, both=True), {"certificates"}),
     "an axis": (setting(axes={"o": ["root", "s", "c"]}), {"counts"}),
 }
 
@@ -417,36 +412,30 @@ def test_release_with_the_papers_conversion_passes(tmp_path, method):
 
 
 def change_merging(folder, name):
-    """Replace the estimates, and the answer by the best one for them."""
-    steps = list(proofs.read(folder / files.PROOFS))
-    at = [kept.step for kept in steps].index(name)
-    change_step(folder, at, replace(steps[at].model, estimates=np.asarray(steps[at].model.estimates) + 1))
-
-
-def change_step(folder, at, model):
-    steps = list(proofs.read(folder / files.PROOFS))
-    found = solve(model)
-    again = [as_it_was(step) for step in steps]
-    again[at] = Step(steps[at].step, model, found)
-    proofs.write(again, folder / files.PROOFS)
-    line = {"objective": str(found.objective), "bound": str(found.bound)}
+    """Replace an answer by the best one for other estimates, and its cost in the manifest."""
+    steps = solved_in(folder)
+    at = [kept.name for kept in steps].index(name)
+    model = steps[at].model
+    other = solve(replace(model, estimates=np.asarray(model.estimates) + 1))
+    steps[at] = replace(steps[at], x=other.x, witness=other.witness)
+    save(steps, folder)
+    line = {"objective": str(other.objective), "bound": str(other.bound)}
     change_manifest(folder, lambda manifest: manifest["solved"][at].update(line))
 
 
 def leave_out_a_matching(folder, name="matching: groups of 02 with those below"):
-    steps = list(proofs.read(folder / files.PROOFS))
-    at = [kept.step for kept in steps].index(name)
-    again = [as_it_was(step) for step in steps]
-    del again[at]
-    proofs.write(again, folder / files.PROOFS)
+    steps = solved_in(folder)
+    at = [kept.name for kept in steps].index(name)
+    del steps[at]
+    save(steps, folder)
     change_manifest(folder, lambda manifest: manifest["solved"].pop(at))
 
 
 COUNT_CHANGES = {
     "one cell": (change_cells, {"consistent", "table from steps"}),
     "two regions swapped": (swap_regions, {"table from steps"}),
-    "the last merging": (lambda f: change_merging(f, "merging: sizes at level 2"), {"table from steps"}),
-    "the merging before it": (lambda f: change_merging(f, "merging: sizes at level 1"), {"table from steps"}),
+    "the last merging": (lambda f: change_merging(f, "merging: sizes at level 2"), {"certificates"}),
+    "the merging before it": (lambda f: change_merging(f, "merging: sizes at level 1"), {"certificates"}),
     "a matching less": (leave_out_a_matching, {"table from steps"}),
 }  # fmt: skip
 
@@ -635,18 +624,22 @@ class Elsewhere(Chebyshev):
     """A model that is not one of hierdp's."""
 
 
-def test_a_step_with_a_model_from_elsewhere_is_not_checked(tmp_path):
+def test_the_steps_of_a_mechanism_from_elsewhere_are_not_checked(tmp_path):
     made = release(PEOPLE, "clustering", epsilon=1, axes=[("s", ["s"])], regions_from_data=True)
     model = Elsewhere([5, 3, -2], total=4)
     step = Step("theirs", model, solve(model, "highs"))
-    replace(made, mechanism="theirs", steps=(step,)).write(tmp_path / "out")
-    assert [line.why for line in check(tmp_path / "out") if line.check == "certificates"] == [
-        "there is no model 'Elsewhere' in the package models"
+    folder = replace(made, mechanism="theirs", steps=(step,)).write(tmp_path / "out")
+    assert [line.why for line in check(folder) if line.check == "certificates"] == [
+        "this version does not know the mechanism 'theirs', which makes the problems from the measurements"
     ]
-    assert verdicts(tmp_path / "out")["certificates"] == OPEN
-    path = tmp_path / "out" / "manifest.json"
-    path.write_text(path.read_text().replace("Elsewhere", "Chebyshev"))
-    assert verdicts(tmp_path / "out")["certificates"] == FAILS
+    found = verdicts(folder)
+    assert found["certificates"] == found["table from steps"] == OPEN
+    for change in ({"step": "ours"}, {"variables": 4}):
+        change_manifest(folder, lambda manifest, change=change: manifest["solved"][0].update(change))
+        assert verdicts(folder)["certificates"] == FAILS
+        change_manifest(folder, lambda m: m["solved"][0].update(step="theirs", variables=3))
+    cut_proofs(folder)
+    assert verdicts(folder)["certificates"] == FAILS
 
 
 # --- the files -------------------------------------------------------------------------------------------
@@ -658,8 +651,8 @@ def test_proofs_are_the_same_bytes_for_the_same_steps(tmp_path):
         proofs.write(steps, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     kept = list(proofs.read(tmp_path / "one"))
-    assert [k.step for k in kept] == ["a", "b"]
-    assert kept[0].model.certificate(kept[0].x)
+    assert [k.name for k in kept] == ["a", "b"]
+    assert steps[0].model.certificate(kept[0].x, kept[0].witness)
 
 
 def test_regions_as_written(tmp_path):

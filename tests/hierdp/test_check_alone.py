@@ -2,13 +2,17 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
-from test_check import ALL, as_it_was, change_manifest, failed, released, verdicts
+from steps import save, solved_in
+from test_check import ALL, failed, released, verdicts
+from test_check_before import ALONG_HIERARCHIES, BEFORE, TABLES
 
 from hierdp import SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
@@ -45,15 +49,14 @@ def test_a_check_of_any_mechanism_and_method_imports_no_solver(tmp_path, some):
 # --- releases of versions without witnesses --------------------------------------------------------------
 
 
-def as_before(folder):
-    """Make the release as an older version wrote it: without witnesses, and with that version's number."""
+def without_witnesses(folder):
+    """Leave out all witnesses, as the first versions did."""
     path = folder / files.PROOFS
     with ZipFile(path) as zipped:
         members = {name: zipped.read(name) for name in zipped.namelist()}
     with ZipFile(path, "w", ZIP_DEFLATED) as zipped:
         for name, content in members.items():
             zipped.writestr(name, content if name == proofs.NAMES else _without_witness(content))
-    change_manifest(folder, lambda manifest: manifest["versions"].update(hierdp="0.1.0"))
     seal.seal(folder)
 
 
@@ -68,33 +71,43 @@ def _without_witness(content):
     return kept.getvalue()
 
 
-@pytest.mark.parametrize(("mechanism", "options"), quick(ALL, every=5), ids=lambda value: str(value)[:60])
-def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, mechanism, options):
-    folder = released(mechanism, tmp_path / "out", SimulatedNoise(4), **options)
-    steps = list(proofs.read(folder / files.PROOFS)) if (folder / files.PROOFS).exists() else []
-    needed = [kept for kept in steps if kept.witness and not kept.model.certificate(kept.x)]
-    if steps:
-        as_before(folder)
-    found = verdicts(folder)
-    assert FAILS not in found.values()
-    assert found["certificates"] == (OPEN if needed else HOLDS)
-    if needed:
+def in_need(folder):
+    """The number of answers that are proved by a witness only, and of all."""
+    steps = solved_in(folder)
+    return sum(bool(s.witness and not s.model.certificate(s.x)) for s in steps), len(steps)
+
+
+@pytest.mark.parametrize("before", [BEFORE, TABLES, ALONG_HIERARCHIES], ids=lambda path: path.stem)
+def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, before):
+    with ZipFile(before) as zipped:
+        zipped.extractall(tmp_path)
+    seen = set()
+    for folder in sorted(path.parent for path in tmp_path.glob(f"*/{files.PROOFS}")):
+        needed, every = in_need(folder)
+        without_witnesses(folder)
         (line,) = [line for line in check(folder) if line.check == "certificates"]
-        assert line.why.startswith(
-            f"{len(needed)} of {len(steps)} steps were saved by a version without witnesses"
-        )
+        assert FAILS not in verdicts(folder).values()
+        assert line.verdict == (OPEN if needed else HOLDS)
+        seen.add(line.verdict)
+        if needed:
+            told = f"{needed} of {every} steps were saved by a version without witnesses"
+            assert line.why.startswith(told)
+    assert OPEN in seen
 
 
-def test_a_missing_witness_in_a_new_release_is_a_fault(tmp_path):
+def test_a_missing_witness_in_a_release_with_measurements_is_a_fault(tmp_path):
     """Otherwise somebody could remove it and claim that there was none."""
     for mechanism, options in ALL:
         folder = released(mechanism, tmp_path / "out", SimulatedNoise(4), **options)
-        steps = list(proofs.read(folder / files.PROOFS)) if (folder / files.PROOFS).exists() else []
-        if any(kept.witness and not kept.model.certificate(kept.x) for kept in steps):
-            bare = [proofs.SavedStep(kept.step, kept.model, kept.x) for kept in steps]
-            proofs.write(map(as_it_was, bare), folder / files.PROOFS)
-            seal.seal(folder)
-            assert "certificates" in failed(folder)
+        if (folder / files.PROOFS).exists() and in_need(folder)[0]:
+            shutil.copytree(folder, tmp_path / "empty")
+            save([replace(kept, witness=None) for kept in solved_in(folder)], tmp_path / "empty")
+            seal.seal(tmp_path / "empty")
+            without_witnesses(folder)
+            why = {line.why for line in check(folder) if line.check == "certificates"}
+            assert "has no witness" in " ".join(why)
+            for each in (folder, tmp_path / "empty"):
+                assert "certificates" in failed(each)
             return
     raise AssertionError("no release needs a witness")
 
@@ -109,6 +122,7 @@ def test_a_missing_witness_in_a_new_release_is_a_fault(tmp_path):
         ([-1, 127], np.int8),
         ([-1, 200], np.int16),
         ([2**31], np.uint32),
+        ([2**40], np.int64),
         ([-(2**40)], np.int64),
         ([0.5], np.float64),
     ],

@@ -40,7 +40,7 @@ def written(folder):
 
 def looked(model, x, proof, every=False):
     general = GeneralCheck([{"variables": np.size(x)}], every)
-    general.look(SavedStep("one", model, np.asarray(x)), proof)
+    general.look(SavedStep("one", np.asarray(x)), model, proof)
     (found,) = general.result()
     return found
 
@@ -134,13 +134,13 @@ def test_large_releases_are_sampled_evenly_unless_all_is_given(monkeypatch):
     ):
         general = GeneralCheck(lines, every)
         for k in range(9):
-            general.look(SavedStep(f"step {k}", COUNTS, x), proof)
+            general.look(SavedStep(f"step {k}", x), COUNTS, proof)
         (found,) = general.result()
         assert (found.verdict, general.compared) == (HOLDS, compared)
         assert said in found.why
     general = GeneralCheck(lines, every=False)
     for k in range(9):
-        general.look(SavedStep(f"step {k}", COUNTS, x), replace(proof, bound=0) if k in (4, 5) else proof)
+        general.look(SavedStep(f"step {k}", x), COUNTS, replace(proof, bound=0) if k in (4, 5) else proof)
     assert [why.partition(" (")[0] for why in general.wrong] == ["step 'step 4'"]
 
 
@@ -183,7 +183,7 @@ def test_large_programs_are_taken_evenly(monkeypatch):
     general, taken = GeneralCheck([{"variables": 1}] * 10, every=False), []
     for _ in range(10):
         before = general.compared
-        general.look(SavedStep("one", model, x), proof)
+        general.look(SavedStep("one", x), model, proof)
         taken.append(general.compared - before)
     assert taken == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
@@ -228,7 +228,8 @@ def test_a_release_with_a_certificate_that_proves_too_much_fails(tmp_path, monke
         proof = own(self, x, witness)
         return replace(proof, optimal=True, bound=proof.objective, gap=0)
 
-    assert [line.check for line in check(tmp_path / "out") if line.verdict == FAILS] == ["certificates"]
+    failed = [line.check for line in check(tmp_path / "out") if line.verdict == FAILS]
+    assert failed == ["certificates", "table from steps"]
     monkeypatch.setattr(NonNegativeInference, "certificate", wrong)
     failed = [line for line in check(tmp_path / "out") if line.verdict == FAILS]
     assert [line.check for line in failed] == ["general bound"]
@@ -246,7 +247,7 @@ def test_a_bound_above_the_cost_of_an_answer_fails_and_names_the_step(tmp_path, 
         return judge(own(self, x, witness).objective, -1, True, {}, "")
 
     monkeypatch.setattr(NonNegativeInference, "certificate", wrong)
-    (failed,) = [line for line in check(tmp_path / "out") if line.verdict == FAILS]
+    failed, _ = [line for line in check(tmp_path / "out") if line.verdict == FAILS]
     assert failed.why == f"step 'nearest non-negative counts': {CONTRADICTION}"
 
 

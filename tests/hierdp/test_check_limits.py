@@ -1,5 +1,6 @@
 """What `hierdp check` and the judge of answers let pass, and nothing beyond it."""
 
+from contextlib import suppress
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -9,8 +10,10 @@ import pytest
 from hierdp.check.general import GeneralCheck
 from hierdp.check.noise import check_noise
 from hierdp.check.proofs import _gap_too_large, _Proofs
-from hierdp.check.result import FAILS
+from hierdp.check.result import FAILS, HOLDS, OPEN
+from hierdp.measurements.measuring import Differs
 from hierdp.privacy.twice import CountNoise, Twice
+from hierdp.record.proofs import SavedStep
 from hierdp.verification.judge import LAST_DIGITS, Truth, refuted, resolution
 from models import Certificate, CumulativeQIP, HierarchyQIP, JointTables, Tree, Workload
 from solvers import Solution
@@ -38,7 +41,7 @@ WHOLE, RELAXED = (CumulativeQIP(Tree([]), [[1, 2]], 3, integer) for integer in (
 def test_only_whole_cumulative_counts_and_joint_tables_may_leave_a_gap(model, objective, gap, too_large):
     bound = None if gap is None else objective - gap
     proof = Certificate(False, objective, bound, gap)
-    assert _gap_too_large(SimpleNamespace(model=model), proof) == too_large
+    assert _gap_too_large(model, proof) == too_large
 
 
 def checked(witnessed, proof, claimed):
@@ -46,24 +49,29 @@ def checked(witnessed, proof, claimed):
     model = SimpleNamespace(certificate=lambda *_: proof)
     line = {"step": "all", "model": "SimpleNamespace", "variables": 1, "proved_optimal": claimed}
     line |= {"objective": str(proof.objective), "bound": str(proof.bound), "problems": 1}
-    kept = SimpleNamespace(
-        step="all", model=model, x=np.zeros(1), witness=None, witnessed=witnessed, problems=()
-    )
-    proofs = _Proofs(None, [line], False, 0, False, GeneralCheck([], every=False))
-    proofs._check_step(kept, line)
-    return proofs.wrong, proofs.unwitnessed
+    return proved(SavedStep("all", np.zeros(1), None, witnessed), model, line, optimal=False)
+
+
+def proved(saved, model, line, optimal):
+    """What is wrong with a step, and the line of the certificates if nothing is."""
+    proofs = _Proofs(iter([saved]), [line], optimal, GeneralCheck([], every=False))
+    next(iter(proofs))
+    with suppress(Differs):
+        proofs.prove(saved, model, ())
+    return proofs.wrong, proofs.result()
 
 
 def test_a_step_that_is_no_longer_proved_fails_unless_its_release_has_no_witnesses():
     short = Certificate(False, 10, 8, 2, reason="the prices leave a gap")
-    (wrong,), unwitnessed = checked(True, short, True)
+    (wrong,), _ = checked(True, short, True)
     assert "the prices leave a gap, but the manifest says proved_optimal is True" in wrong
-    assert unwitnessed == 0
-    assert checked(False, short, True) == ([], 1)
-    (wrong,), unwitnessed = checked(False, Certificate(False, 10, None, None, reason="not feasible"), True)
+    none, line = checked(False, short, True)
+    assert (none, line.verdict) == ([], OPEN)
+    assert line.why.startswith("1 of 1 steps were saved by a version without witnesses")
+    (wrong,), _ = checked(False, Certificate(False, 10, None, None, reason="not feasible"), True)
     assert "not feasible" in wrong
-    assert unwitnessed == 0
-    assert checked(True, Certificate(True, 10, 10, 0), True) == ([], 0)
+    none, line = checked(True, Certificate(True, 10, 10, 0), True)
+    assert (none, line.verdict) == ([], HOLDS)
     (wrong,), _ = checked(True, Certificate(True, 10, 10, 0), False)
     assert "proved_optimal is False" in wrong
 
@@ -96,8 +104,7 @@ def test_a_joint_table_with_a_gap_is_named(best, verdict, monkeypatch):
     line = {"step": "all", "model": "JointTables", "variables": 1, "proved_optimal": best}
     line |= {"objective": "10", "bound": str(proof.bound), "problems": 1}
     monkeypatch.setattr(JointTables, "certificate", lambda *_: proof)
-    kept = SimpleNamespace(step="all", model=JOINT, x=np.zeros(1), witness=None, witnessed=True, problems=())
-    proofs = _Proofs(None, [line], True, 0, False, SimpleNamespace(look=lambda *_: None))
-    proofs._check_step(kept, line)
-    assert not proofs.wrong
-    assert [why.partition(",")[0] for why in proofs.unproved] == ([verdict] if verdict else [])
+    wrong, found = proved(SavedStep("all", np.zeros(1)), JOINT, line, optimal=True)
+    assert not wrong
+    assert found.verdict == (HOLDS if best else OPEN)
+    assert best or found.why.partition(",")[0] == verdict

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from steps import Solved, save
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import (
@@ -23,11 +24,22 @@ from hierdp.check import (
     _check_seal,
     _check_tables,
 )
+from hierdp.check.again import Again
 from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
+from hierdp.check.general import GeneralCheck
 from hierdp.check.noise import check_noise
-from hierdp.check.proofs import _differs, _gap_too_large, _same, _was_too_large, _wrong, check_proofs
+from hierdp.check.proofs import (
+    _differs,
+    _gap_too_large,
+    _other_problem,
+    _Proofs,
+    _same,
+    _was_too_large,
+    _wrong,
+    check_proofs,
+)
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.measurements.measuring import Differs
@@ -39,10 +51,8 @@ from hierdp.record.compare import compare, compare_settings
 from hierdp.record.proofs import SavedStep
 from hierdp.record.properties import broken
 from hierdp.record.release import write_tables
-from hierdp.record.replay import NotKept, Replay, same
-from hierdp.record.step import Step
-from models import FixedSum, HierarchyQIP, Isotonic, Tree
-from solvers import Solution
+from hierdp.record.replay import NotKept, Replay
+from models import HierarchyQIP, Isotonic, Tree
 
 PEOPLE = pd.DataFrame({"s": list("aabb") * 3, "c": ["a1", "a2", "b1", "b2"] * 3, "g": list("kkllmm") * 2})
 PEOPLE["who"] = np.arange(12) // 2
@@ -94,7 +104,7 @@ def lines_of(read, folder):
         lambda: check_budget(manifest),
         lambda: _check_cautions(folder, table, manifest),
         lambda: check_expected(table, own, checking),
-        lambda: check_proofs(folder, replace(read, manifest=own), checking),
+        lambda: check_proofs(folder, read, checking),
     ]
     found = []
     for part in parts:
@@ -196,7 +206,8 @@ MANIFESTS = {
     "a step of another model": ("sizes", within("solved", -1, model="Isotonic"), "certificates"),
     "a step too few": ("sizes", lambda manifest: manifest["solved"].pop(), "certificates"),
     "a large step that nothing needs": ("sizes", a_large_step, "table from steps"),
-    "a setting more": ("sizes", within("settings", window=9), "table from steps"),
+    "a window": ("sizes", within("settings", window=0), "certificates"),
+    "a setting more": ("sizes", within("settings", backend="highs"), "table from steps"),
     "another setting": ("sizes", within("settings", last_size_means="any"), "table from steps"),
 }  # fmt: skip
 
@@ -305,16 +316,30 @@ def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
 
 def with_steps(read, folder, steps, lines):
     """A release with these steps in proofs.zip, and these lines about them in the manifest."""
-    again = [Step(s.step, s.model, Solution("", "", "optimal", s.x, witness=s.witness)) for s in steps]
-    proofs.write(again, folder / files.PROOFS)
+    save(steps, folder)
     (folder / files.NOT_PRIVATE).write_text("")
     proved = all(line["proved_optimal"] for line in lines)
     return replace(read, manifest={**read.manifest, "solved": lines, "all_proved_optimal": proved})
 
 
+def solved(read, folder):
+    """The steps of a release whose measurements are in memory."""
+    steps = []
+
+    def prove(saved, model, _):
+        steps.append(Solved(saved.name, model, saved.x, saved.witness))
+        return model.certificate(saved.x, saved.witness)
+
+    if read.manifest["solved"]:
+        checking = released_by(read.manifest["mechanism"]).checking
+        again = Again(checking, read, folder / files.PROOFS)
+        again(Replay(proofs.read(folder / files.PROOFS), prove))
+    return steps
+
+
 def test_changed_steps_are_caught(made, tmp_path):
     read, folder = made("sizes")
-    steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
+    steps, lines = solved(read, folder), read.manifest["solved"]
     assert failed(with_steps(read, tmp_path, steps, lines), tmp_path) == {}
     for at in range(len(steps)):
         less = steps[:at] + steps[at + 1 :]
@@ -331,9 +356,8 @@ def test_a_step_that_the_table_is_made_without_is_caught(made, tmp_path, kind):
     """It is proved and listed in the manifest: only the repeated post-processing shows that it is foreign."""
     read, folder = made(kind)
     lines = read.manifest["solved"]
-    steps = list(proofs.read(folder / files.PROOFS)) if lines else []
-    model = Isotonic([1, 2], integer=True)
-    more = SavedStep("one more", model, np.array([1, 2]))
+    steps = solved(read, folder)
+    more = Solved("one more", Isotonic([1, 2], integer=True), np.array([1, 2]))
     line = {"step": "one more", "model": "Isotonic", "variables": 2, "problems": 1}
     line |= {"objective": "0", "bound": "0", "proved_optimal": True, "seconds": 0.0}
     found = failed(with_steps(read, tmp_path, [*steps, more], [*lines, line]), tmp_path)
@@ -343,7 +367,7 @@ def test_a_step_that_the_table_is_made_without_is_caught(made, tmp_path, kind):
 def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
     """Groups are exchanged between regions and sizes, so that all sums are unchanged."""
     read, folder = made("sizes")
-    steps, lines = list(proofs.read(folder / files.PROOFS)), read.manifest["solved"]
+    steps, lines = solved(read, folder), read.manifest["solved"]
     kept = steps[-1]
     found = 0
     for size in range(3):
@@ -356,7 +380,7 @@ def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
         found += 1
         for proved in (False, True):
             told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": proved}
-            other = [*steps[:-1], proofs.SavedStep(kept.step, kept.model, x)]
+            other = [*steps[:-1], Solved(kept.name, kept.model, x)]
             again = with_steps(read, tmp_path, other, [*lines[:-1], {**lines[-1], **told}])
             assert "certificates" in failed(again, tmp_path)
     assert found
@@ -379,24 +403,24 @@ def one(model, x, **line):
         "step": "it", "model": type(model).__name__, "variables": x.size, "objective": str(proof.objective),
         "bound": str(proof.bound), "proved_optimal": bool(proof), **line,
     }  # fmt: skip
-    return proofs.SavedStep("it", model, x), proof, told
+    return SavedStep("it", x), model, (), proof, told
 
 
 def test_a_gap_of_one_is_a_fault_of_whole_answers():
-    kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 1])
-    assert (proof.gap, _gap_too_large(kept, proof)) == (1, True)
-    assert "may cost up to 1 more than the optimum" in _wrong(kept, proof, line, optimal=True)
-    assert _wrong(kept, proof, line, optimal=False) == ""
-    assert "proved_optimal is True" in _wrong(kept, proof, {**line, "proved_optimal": True}, optimal=False)
-    kept, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 0], proved_optimal=False)
-    assert "proved_optimal is False" in _wrong(kept, proof, line, optimal=False)
+    *saved, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 1])
+    assert (proof.gap, _gap_too_large(saved[1], proof)) == (1, True)
+    assert "may cost up to 1 more than the optimum" in _wrong(*saved, proof, line, optimal=True)
+    assert _wrong(*saved, proof, line, optimal=False) == ""
+    assert "proved_optimal is True" in _wrong(*saved, proof, {**line, "proved_optimal": True}, optimal=False)
+    *saved, proof, line = one(Isotonic([0, 0], p=1, integer=True), [0, 0], proved_optimal=False)
+    assert "proved_optimal is False" in _wrong(*saved, proof, line, optimal=False)
 
 
 def test_bounds_and_objectives_in_floats_are_compared():
     for changes in ({"bound": "0.26"}, {"objective": "0.5000001"}, {"objective": "nothing"}):
-        kept, proof, line = one(Isotonic([0.5, -0.5]), [0.0, 0.0], **changes)
+        *saved, proof, line = one(Isotonic([0.5, -0.5]), [0.0, 0.0], **changes)
         assert (proof.optimal, proof.objective) == (True, 0.5)
-        assert _wrong(kept, proof, line, optimal=True)
+        assert _wrong(*saved, proof, line, optimal=True)
     assert not _wrong(*one(Isotonic([0.5, -0.5]), [0.0, 0.0]), optimal=True)
 
 
@@ -407,15 +431,14 @@ def test_whole_numbers_are_compared_exactly():
     assert not _same("0.1", "0.2")
 
 
-def test_problems_side_by_side_are_counted():
+def test_a_step_has_the_name_size_model_and_number_of_problems_of_its_line():
     model = Isotonic([1, 2, 3, 4], p=2, lower=0, upper=9, integer=True, offsets=[0, 2, 4])
-    kept, _, line = one(model, [1, 2, 3, 4])
-    named = replace(kept, problems=("a", "b"))
-    assert _differs(named, {**line, "problems": 2}) == ""
-    for problems in (1, 3):
-        assert _differs(named, {**line, "problems": problems})
-    for names in (("a",), ("a", "b", "c")):
-        assert _differs(replace(kept, problems=names), {**line, "problems": len(names)})
+    saved, _, _, _, line = one(model, [1, 2, 3, 4], problems=2)
+    assert _differs(saved, line) == _other_problem(saved, model, ("a", "b"), line) == []
+    for change in ({"step": "that"}, {"variables": 3}, {"variables": 5}):
+        assert _differs(saved, {**line, **change})
+    for change in ({"problems": 1}, {"problems": 3}, {"model": "Chebyshev"}):
+        assert _other_problem(saved, model, ("a", "b"), {**line, **change})
 
 
 def test_only_a_step_too_large_to_be_kept_may_be_missing():
@@ -424,43 +447,79 @@ def test_only_a_step_too_large_to_be_kept_may_be_missing():
         assert _was_too_large(missing, [{"step": step, "variables": variables}]) is may
 
 
-def test_a_saved_answer_is_taken_for_its_own_problem_only():
+def test_a_saved_answer_is_taken_under_its_own_name_only():
     model, x = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4), np.array([[4], [2], [2]])
-    others = [
-        replace(model, total=5),
-        replace(model, noisy=[[4], [2], [3]]),
-        replace(model, window=1),
-        replace(model, weights=[1, 1]),
-        replace(model, integer=False),
-        FixedSum([1, 2], total=3),
-    ]
-    assert same(model, replace(model))
-    for other in others:
-        assert not same(model, other)
-        assert not same(other, model)
 
-    def replay(problems=()):
-        return Replay(iter([proofs.SavedStep("it", model, x, problems=problems)]))
+    def replay():
+        return Replay(iter([SavedStep("it", x)]))
 
-    assert replay().solve("it", model).solution.x.tolist() == x.tolist()
-    with pytest.raises(Differs):
-        replay().solve("it", others[1])
-    with pytest.raises(NotKept):
-        replay().solve("that", model)
+    step = replay().solve("it", model, ("a", "b"))
+    assert (step.model, step.problems, step.solution.objective) == (model, ("a", "b"), 0)
+    assert step.solution.x.tolist() == x.tolist()
     going_on = replay()
     with pytest.raises(NotKept):
         going_on.solve("that", model)
     assert going_on.solve("it", model).solution.x.tolist() == x.tolist()  # it was not taken
-    with pytest.raises(Differs):
-        replay(("a", "b")).solve("it", model, ("a", "c"))
+    going_on.end()
+    with pytest.raises(NotKept):
+        going_on.solve("it", model)
     with pytest.raises(Differs):
         replay().end()
+
+
+def test_an_answer_is_proved_on_the_problem_that_is_asked():
+    """The mechanism has it only if it is proved, and nothing was wrong before."""
+    model, x = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4), np.array([[4], [2], [2]])
+    saved, *_, line = one(model, x)
+
+    def proving(steps, lines):
+        each = _Proofs(iter(steps), lines, True, GeneralCheck(lines, every=True))
+        return each, Replay(iter(each), each.prove)
+
+    each, replay = proving([saved], [line])
+    assert replay.solve("it", model).solution.objective == 0
+    assert (each.wrong, each.result().verdict) == ([], HOLDS)
+    for other in (replace(model, total=5), replace(model, noisy=[[4], [1], [3]]), replace(model, window=0)):
+        if other.certificate(x) and other.objective(x) == 0:
+            continue
+        each, replay = proving([saved], [line])
+        with pytest.raises(Differs):
+            replay.solve("it", other)
+        assert each.wrong
+    each, replay = proving([saved, saved], [{**line, "objective": "1"}, line])
+    for _ in range(2):
+        with pytest.raises(Differs, match="step 'it' or one before it is wrong"):
+            replay.solve("it", model)
+    assert each.wrong == ["step 'it': its objective is 0, the manifest says 1"]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array([[4, 2, 2]]),
+        np.array([4, 2, 2]),
+        np.array([["4"], ["2"], ["2"]]),
+        np.array([[4.0], [np.nan], [2.0]]),
+        np.array([[4], [None], [2]], dtype=object),
+        np.array([[4], [3], [1 + 2**62]], dtype=np.uint64),
+        np.array([[True], [True], [True]]),
+    ],
+    ids=str,
+)
+def test_an_answer_of_another_shape_or_type_is_wrong_and_no_error(x):
+    model = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4)
+    *_, line = one(model, np.array([[4], [2], [2]]))
+    for witness in (None, {"prices": x}, {"": "text", "prices": np.array([])}):
+        each = _Proofs(iter([SavedStep("it", x, witness)]), [line], True, GeneralCheck([line], every=True))
+        with pytest.raises(Differs):
+            Replay(iter(each), each.prove).solve("it", model)
+        assert each.wrong
 
 
 def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
     _, folder = made("sizes")
     steps, path = list(proofs.read(folder / files.PROOFS)), tmp_path / files.PROOFS
-    told = [{"step": step.step, "variables": step.x.size} for step in steps]
+    told = [{"step": step.name, "variables": step.x.size} for step in steps]
     assert len(list(proofs.read(folder / files.PROOFS, told))) == len(steps)
     with pytest.raises(ValueError, match=r"than the manifest|longer than the names"):
         list(proofs.read(folder / files.PROOFS, told[:-1]))

@@ -14,15 +14,15 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pandas as pd
 import pytest
+from steps import save, solved_in
 from test_check import (
     FLOWS,
     HIDDEN,
     PEOPLE,
     SIZES,
-    as_it_was,
     budget,
+    change_answer,
     change_manifest,
-    change_model,
     claim,
     entry,
     failed,
@@ -44,8 +44,6 @@ from hierdp.privacy.noise import deviation_of, threshold
 from hierdp.privacy.threshold import Changes
 from hierdp.record import files, proofs
 from hierdp.record.properties import holds
-from hierdp.record.step import Step
-from solvers import Solution
 from tests.marks import quick
 
 
@@ -107,6 +105,14 @@ def npz(save, **arrays):
     return kept.getvalue()
 
 
+def listing(number=2, names=b"[]"):
+    return {proofs.NAMES: b'{"format": %d, "steps": %s}' % (number, names)}
+
+
+def names_of(members):
+    return json.dumps(json.loads(members[proofs.NAMES])["steps"]).encode()
+
+
 def compress_twice(members):
     with np.load(io.BytesIO(members["000000.npz"])) as arrays:
         members["000000.npz"] = npz(np.savez_compressed, **arrays)
@@ -121,16 +127,13 @@ def a_bit(folder):
 
 def another_answer(folder):
     """Replace the last answer by the other release's, which is feasible but not optimal."""
-    steps = list(proofs.read(folder / files.PROOFS))
-    other = list(proofs.read(folder.parent / "other" / files.PROOFS))[-1]
+    steps, other = solved_in(folder), solved_in(folder.parent / "other")[-1]
     assert not steps[-1].model.violations(other.x)
-    again = [as_it_was(step) for step in steps]
-    again[-1] = Step(steps[-1].step, steps[-1].model, Solution("", "", "optimal", other.x))
-    proofs.write(again, folder / files.PROOFS)
+    save([*steps[:-1], replace(steps[-1], x=other.x, witness=None)], folder)
 
 
 def proofs_of_another(folder):
-    """Replace the proofs by another release's, with the manifest's lines about them."""
+    """Replace the answers by another release's, with the manifest's lines about them."""
     other = folder.parent / "other"
     shutil.copy(other / files.PROOFS, folder)
     lines = json.loads((other / files.MANIFEST).read_text())["solved"]
@@ -149,7 +152,7 @@ def regions_without(folder, name="02b"):
 
 
 ANY = {
-    "proofs of another release": (proofs_of_another, "table from steps"),
+    "proofs of another release": (proofs_of_another, "certificates"),
     "the table of another release": (table_of_another, "table from steps"),
     "no list of regions": (lambda folder: (folder / files.REGIONS).unlink(), "shape"),
     "a list of no regions": (file(files.REGIONS, b"axis,level,level_name,region,parent\n"), "shape"),
@@ -176,7 +179,12 @@ ANY = {
     "a manifest of depth": (file(files.MANIFEST, b"[" * 100_000), "readable"),
     "a manifest in Latin 1": (file(files.MANIFEST, b"\xff{}"), "readable"),
     "a number beyond all": (file(files.MANIFEST, b'{"a": ' + b"9" * 5000 + b"}"), "readable"),
-    "no steps kept": (in_proofs(lambda m: m.clear() or m.update({proofs.NAMES: b"[]"})), "certificates"),
+    "no steps kept": (in_proofs(lambda m: m.clear() or m.update(listing())), "certificates"),
+    "an older format": (in_proofs(lambda m: m.update({proofs.NAMES: names_of(m)})), "certificates"),
+    "a newer format": (in_proofs(lambda m: m.update(listing(7, names_of(m)))), "certificates"),
+    "no format": (in_proofs(lambda m: m.update({proofs.NAMES: b'{"steps": []}'})), "certificates"),
+    "steps without names": (in_proofs(lambda m: m.update(listing(2, b"7"))), "certificates"),
+    "names that are numbers": (in_proofs(lambda m: m.update(listing(2, b"[1]"))), "certificates"),
     "steps that are none": (in_proofs(lambda m: m.update({proofs.NAMES: b"7"})), "certificates"),
     "steps of depth": (in_proofs(lambda m: m.update({proofs.NAMES: b"[" * 100_000})), "certificates"),
     "a way out of the folder": (in_proofs(lambda m: m.update({"../../x.npz": b""})), "certificates"),
@@ -289,17 +297,11 @@ def larger_groups(table):
     return table
 
 
-def estimate(at):
-    """Rotate the noisy numbers of a first step, and change its answer and line to match."""
-    return lambda folder: change_model(folder, at, both=True)
-
-
 TIED = {
     "ranges, a count moved to a sister": ("range-query", TREE, in_table(moved_below)),
     "ranges, a variance": ("range-query", TREE, cell("noise_variance", 1, 0.5)),
     "ranges, an error": ("range-query", {**TREE, "repair": None}, cell("standard_error", 1, 0.5)),
     "ranges, another repair": ("range-query", TREE, setting(repair="non-negative")),
-    "ranges, the first step": ("range-query", TREE, estimate(0)),
     "ranges without repair": ("range-query", {**TREE, "method": "H_tree", "repair": None}, cell("count", 2)),
     "a wavelet's error": ("range-query", {**BINS, "method": "Wavelet"}, cell("standard_error", 0)),
     **{
@@ -311,7 +313,6 @@ TIED = {
     "AHP, a noisy count": ("clustering", {**BINS, "method": "AHP"}, cell("noisy", 0, -40)),
     "AHP, its threshold": ("clustering", {**BINS, "method": "AHP"}, setting(eta=40.0)),
     "NF, a noisy count": ("clustering", {**BINS, "method": "NF"}, cell("noisy", 0, 3)),
-    "NF, its step": ("clustering", {**BINS, "method": "NF"}, estimate(0)),
     "Laplace, an error": ("clustering", {**BINS, "method": "Laplace"}, cell("standard_error", 0)),
     **{
         f"groups {method} {merge}, {what}": ("count-of-counts", {**SIZES, "max_size": 9, **options}, change)
@@ -321,8 +322,6 @@ TIED = {
         )
         for what, change in (
             ("larger groups", in_table(larger_groups)),
-            ("the numbers of groups", estimate(0)),
-            ("an estimate", estimate(3)),
             ("K", setting(max_size=8)),
             ("the part for numbers", setting(group_budget=None)),
         )
@@ -352,9 +351,8 @@ def other_steps(change):
 
     def changed(folder):
         lines = json.loads((folder / files.MANIFEST).read_text())["solved"]
-        steps, lines = change(list(proofs.read(folder / files.PROOFS)), lines)
-        again = [as_it_was(step) for step in steps]
-        proofs.write(again, folder / files.PROOFS)
+        steps, lines = change(solved_in(folder), lines)
+        save(steps, folder)
         proved = all(line["proved_optimal"] for line in lines)
         change_manifest(folder, lambda m: m.update(solved=lines, all_proved_optimal=proved))
 
@@ -373,7 +371,7 @@ def worse_answer(steps, lines):
     else:
         raise AssertionError("another seed: no other answer is feasible")
     told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": False}
-    return [*steps[:-1], proofs.SavedStep(kept.step, kept.model, x)], [*lines[:-1], {**lines[-1], **told}]
+    return [*steps[:-1], replace(kept, x=x, witness=None)], [*lines[:-1], {**lines[-1], **told}]
 
 
 def lying_answer(steps, lines):
@@ -384,26 +382,19 @@ def lying_answer(steps, lines):
 
 def in_proofs_alone(change):
     """Change the saved steps, and nothing in the manifest."""
-
-    def changed(folder):
-        steps = change(list(proofs.read(folder / files.PROOFS)))
-        again = [Step(step.step, step.model, Solution("", "", "optimal", step.x)) for step in steps]
-        proofs.write(again, folder / files.PROOFS)
-
-    return changed
+    return lambda folder: save(change(solved_in(folder)), folder)
 
 
 def move_a_unit(folder):
     """Move a unit from a cell of the last level to its sibling, in the table and in its step's answer."""
-    steps = list(proofs.read(folder / files.PROOFS))
+    steps = solved_in(folder)
     kept = steps[-1]
     x = np.array(kept.x)
     offsets = np.asarray(kept.model.offsets)
     family = next(i for i in range(offsets.size - 1) if (x[offsets[i] : offsets[i + 1]] > 1).sum() > 1)
     here = np.flatnonzero(x[offsets[family] : offsets[family + 1]] > 1) + offsets[family]
     x[here[:2]] += [1, -1]
-    steps[-1] = proofs.SavedStep(kept.step, kept.model, x)
-    in_proofs_alone(lambda _: steps)(folder)
+    save([*steps[:-1], replace(kept, x=x, witness=None)], folder)
     proof = kept.model.certificate(x)
     told = {"objective": str(proof.objective), "proved_optimal": bool(proof)}
     change_manifest(folder, lambda m: m["solved"][-1].update(told))
@@ -452,23 +443,9 @@ def too_large(steps, lines):
     return steps[:-1], [*lines[:-1], {**lines[-1], "variables": 10**9}]
 
 
-def other_window(steps, lines):
-    kept = steps[-1]
-    return [*steps[:-1], proofs.SavedStep(kept.step, replace(kept.model, window=10**6), kept.x)], lines
-
-
-def elsewhere(folder):
-    """Give the first step's model a name that this version does not know."""
-
-    def change(members):
-        with np.load(io.BytesIO(members["000000.npz"])) as arrays:
-            held = dict(arrays)
-        about = json.loads(str(held["about.json"]))
-        held["about.json"] = np.array(json.dumps({**about, "model": "Elsewhere"}))
-        members["000000.npz"] = npz(np.savez, **held)
-
-    in_proofs(change)(folder)
-    change_manifest(folder, lambda m: m["solved"][0].update(model="Elsewhere"))
+def answer_to_others(folder):
+    """Replace the first answer and its line by the optimum for other noisy counts."""
+    change_answer(folder, 0, both=True)
 
 
 def half_sensitivity(manifest):
@@ -620,7 +597,6 @@ OTHERS = {
     "trips, the warning erased": ("top-down", T, entry(warning=None), "privacy"),
     "group-size, one spend said to be exact": ("group-size", G, spend(private=True), "privacy"),
     "group-size, no fits": ("group-size", G, other_steps(without), TIE),
-    "group-size, a window": ("group-size", {**G, "method": "M_H^dp"}, other_steps(other_window), TIE),
     "group-size, a solver's method": ("group-size", {**G, "method": "M_H^dp"}, entry(mechanism="M_H^r"), TIE),
     "group-size, K": ("group-size", G, setting(max_size=5), TIE),
     "group-size, another setting": ("group-size", G, setting(backend="highs"), TIE),
@@ -628,7 +604,19 @@ OTHERS = {
     "group-size, a measurement less": ("group-size", G, manifest(a_line_less), ASKED),
     "group-size, other neighbours": ("group-size", G, budget(neighbouring_relation="nobody"), ASKED),
     "group-size, errors that are not there": ("group-size", G, entry(standard_errors="known"), ASKED),
-    "group-size, a model from elsewhere": ("group-size", G, elsewhere, "certificates"),
+    "ranges, the answer to other counts": ("range-query", TREE, answer_to_others, "certificates"),
+    "NF, the answer to other counts": (
+        "clustering",
+        {**LABELS, "method": "NF"},
+        answer_to_others,
+        "certificates",
+    ),
+    "groups, the answer to other numbers": (
+        "count-of-counts",
+        {**C, **HIDDEN, "group_budget": 0.3},
+        answer_to_others,
+        "certificates",
+    ),
     "groups, another method": ("count-of-counts", C, entry(mechanism="Hg"), TIE),
     "groups, rows turned": ("count-of-counts", C, in_table(lambda t: t[::-1].reset_index(drop=True)), TIE),
     "groups, what K is": ("count-of-counts", C, setting(max_size_is="estimated: see the budget"), TIE),

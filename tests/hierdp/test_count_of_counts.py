@@ -10,6 +10,7 @@ import pytest
 from doubles import Double, added, hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from steps import save, solved_in
 
 from hierdp import execution, release
 from hierdp.check import FAILS, HOLDS, check
@@ -23,10 +24,8 @@ from hierdp.mechanisms.count_of_counts.mechanism import measured
 from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
-from hierdp.record import proofs
 from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import Step
-from hierdp.record.written import TooLarge
 from tests.marks import quick, shares
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"
@@ -379,8 +378,6 @@ def test_many_steps_are_kept_in_a_file(tmp_path, monkeypatch):
     """All are saved and checked, and neither release nor check holds them together in memory."""
     whole = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
     whole.write(tmp_path / "whole", report=False)
-    with pytest.raises(TooLarge, match=r"proofs\.zip"):
-        check(tmp_path / "whole", limit=400_000)
     monkeypatch.setattr(Steps, "MOST", 5_000)
     made = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
     assert isinstance(made.steps, Spool)
@@ -398,7 +395,7 @@ def test_a_step_left_out_of_many_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(Steps, "MOST", 5_000)
     made = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
     folder = made.write(tmp_path / "out", report=False)
-    proofs.write(made.steps[:-1], folder / "proofs.zip")
+    save(solved_in(folder)[:-1], folder)
     found = {line.check: line.why for line in check(folder) if line.verdict == FAILS}
     assert found["certificates"] == "proofs.zip lacks the steps 'merging: sizes at level 1'"
 

@@ -115,7 +115,7 @@ def test_a_stripped_file_is_noticed(method, written):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("groups", 13), ("max_size", 3), ("window", 5), ("levels", ["root", "state"])]
+    ("name", "value"), [("groups", 13), ("max_size", 3), ("window", 1), ("levels", ["root", "state"])]
 )
 def test_other_settings_do_not_give_the_release(name, value, written):
     folder = written("M_c^dp")

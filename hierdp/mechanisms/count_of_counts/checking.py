@@ -15,7 +15,6 @@ from hierdp.mechanisms.count_of_counts.plan import Plan, plan_of
 from hierdp.mechanisms.words import BOTTOM_UP
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
-from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved, Solving
 from models.arithmetic.arrays import Ints
 
@@ -68,14 +67,8 @@ def _groups(table: DataFrame, regions: Hierarchy) -> Ints:
     return groups
 
 
-def one_by_one(manifest: Mapping[str, Any], _: Regions) -> bool:
-    """Whether the steps were many, and so were saved one by one; `again` always takes them so."""
-    return sum(int(line["variables"]) for line in manifest["solved"]) > Steps.MOST
-
-
 CHECKING = Checking(
     shape_of_sizes,
     again=again,
     neighbours=lambda settings: neighbours_of(plan_in(settings)),
-    one_by_one=one_by_one,
 )

@@ -55,14 +55,6 @@ def other(
     return kept if window is None else {**kept, "window": window}, method.solving(solver)
 
 
-def one_by_one(manifest: Mapping[str, Any], regions: Regions) -> bool:
-    """Whether steps are in blocks of sizes, so that one step at a time is in memory."""
-    (places,) = regions.values()
-    settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
-    shape = places.size, settings["max_size"] + 1
-    return _in_blocks(manifest) and len(method.blocks(*shape, settings.get("window"))) > 1
-
-
 def _grouping(table: Table, manifest: Mapping[str, Any], sizes: int) -> Grouping:
     """Which problems were solved together: in releases before 0.2.0, neither many regions nor some sizes."""
     side_by_side = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
@@ -79,4 +71,4 @@ def _whole(table: Table, sizes: int) -> Ints:
     return table.counts[0] if isinstance(table, SizeTable) else table["groups"].to_numpy()[:sizes]
 
 
-CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, one_by_one=one_by_one, other=other)
+CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, other=other)

@@ -106,7 +106,6 @@ CHECKING = Checking(
     shape,
     again=again,
     neighbours=neighbours,
-    one_by_one=lambda *_: True,
     rows_of_a_person=rows_of_a_person,
     other=other,
 )
