@@ -95,8 +95,8 @@ def release() -> None:
               help="Write tables of more than 20 million rows as CSV, too. Without it, they are folders of "
                    "Parquet files alone.")  # fmt: skip
 @click.option("--no-proofs", is_flag=True,
-              help="Leave out proofs.zip, which may be large. It has the models and answers from which "
-                  "`hierdp check` recomputes the certificates.")  # fmt: skip
+              help="Leave out proofs.zip, which may be large. It has the answers and witnesses from "
+                  "which `hierdp check` recomputes the certificates.")  # fmt: skip
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of all releases of these data (see `hierdp account`). The release is "
                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip

@@ -96,8 +96,9 @@ def read(
 ) -> Iterator[SavedStep]:
     """Read the file that `write` wrote, one step at a time; see `read_each` for parameters and errors."""
     for name, (x, witness, witnessed) in read_each(path, unpacked_answer, lines, limit, older):
-        if x is None or not (witnessed or older):
-            raise ValueError(f"{path.name} is broken: {name} has no {'answer' if x is None else 'witness'}")
+        if not isinstance(x, np.ndarray) or not (witnessed or older):
+            lacks = "witness" if isinstance(x, np.ndarray) else "answer"
+            raise ValueError(f"{path.name} is broken: step {name!r} has no {lacks}")
         yield SavedStep(name, x, witness, witnessed)
         del x, witness  # they may be large
 

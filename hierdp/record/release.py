@@ -69,8 +69,8 @@ class Release:
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
     steps : sequence of Step
-        Every post-processing problem with its proved answer: a tuple, or, for large tables, a
-        `hierdp.record.spool.Spool`, which reads them from a temporary file.
+        Every post-processing problem with its proved answer. Of a large release, a
+        `hierdp.record.spool.Spool`, which has only their number, their results and the file of answers.
     settings : mapping
         The mechanism's public parameters.
     without_arrays : tuple of Proved
@@ -231,7 +231,7 @@ class Release:
         report : bool
             Whether to draw the report.
         proofs : bool
-            Whether to keep the models and answers of all steps: noisy counts, safe to publish, but large.
+            Whether to keep the answers of all steps, with what proves them: safe to publish, but large.
         title, note : str, optional
             The publisher's own words, kept in the manifest: a title for the report, and a note under it.
         csv_safe : bool
@@ -336,7 +336,7 @@ def standard_errors(table: Any, budget: Mapping[str, Any] | None) -> str:
 
 
 def write_proofs(release: Release, into: Path) -> None:
-    """Write the models and answers of a release's steps into a folder that exists."""
+    """Write the answers and witnesses of a release's steps into a folder that exists."""
     if isinstance(release.steps, Spool):
         release.steps.write(into / files.PROOFS)
     elif release.steps:

@@ -114,9 +114,10 @@ def steps_in_turn(members):
 
 
 def names_in_turn(members):
-    names = json.loads(members[proofs.NAMES])
+    about = json.loads(members[proofs.NAMES])
+    names = about["steps"]
     names[0], names[1] = names[1], names[0]
-    members[proofs.NAMES] = json.dumps(names, ensure_ascii=False).encode()
+    members[proofs.NAMES] = json.dumps(about, ensure_ascii=False).encode()
 
 
 def of_the_other(*names):

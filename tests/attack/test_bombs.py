@@ -58,6 +58,9 @@ def zipped(path, members, level=9):
             file.writestr(name, content)
 
 
+ONE_STEP = b'{"format": 2, "steps": ["a"]}'
+
+
 def manifest_of_many_items(folder):
     (folder / files.MANIFEST).write_bytes(b"[" + b"[]," * 30_000_000 + b"[]]")
 
@@ -122,7 +125,8 @@ def regions_of_commas(folder):
 
 def steps_of_many_items(folder):
     """30 million empty lists, as once found."""
-    zipped(folder / files.PROOFS, [(proofs.NAMES, b"[" + b"[]," * 30_000_000 + b"[]]")])
+    lists = b"[" + b"[]," * 30_000_000 + b"[]]"
+    zipped(folder / files.PROOFS, [(proofs.NAMES, b'{"format": 2, "steps": %s}' % lists)])
 
 
 def one_line_of_regions(folder):
@@ -185,7 +189,7 @@ def steps_that_are_deep(folder):
 
 
 def member_of_zeros(folder):
-    zipped(folder / files.PROOFS, [("000000.npz", bytes(1_500_000_000)), (proofs.NAMES, b'["a"]')], level=1)
+    zipped(folder / files.PROOFS, [("000000.npz", bytes(1_500_000_000)), (proofs.NAMES, ONE_STEP)], level=1)
 
 
 def edit_directory(folder, at, code, value):
@@ -202,7 +206,7 @@ def size_that_is_claimed(folder):
 
 
 def size_that_is_less(folder):
-    zipped(folder / files.PROOFS, [("000000.npz", bytes(1_000_000_000)), (proofs.NAMES, b'["a"]')], level=1)
+    zipped(folder / files.PROOFS, [("000000.npz", bytes(1_000_000_000)), (proofs.NAMES, ONE_STEP)], level=1)
     edit_directory(folder, 24, "<L", 1_000)
 
 

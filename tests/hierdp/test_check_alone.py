@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from steps import save, solved_in
 from test_check import ALL, failed, released, verdicts
-from test_check_before import ALONG_HIERARCHIES, BEFORE, TABLES
+from test_check_before import BEFORE, TABLES
 
 from hierdp import SimulatedNoise
 from hierdp.check import FAILS, HOLDS, OPEN, check
@@ -77,7 +77,7 @@ def in_need(folder):
     return sum(bool(s.witness and not s.model.certificate(s.x)) for s in steps), len(steps)
 
 
-@pytest.mark.parametrize("before", [BEFORE, TABLES, ALONG_HIERARCHIES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("before", [BEFORE, TABLES], ids=lambda path: path.stem)
 def test_a_release_without_witnesses_is_read_and_never_called_false(tmp_path, before):
     with ZipFile(before) as zipped:
         zipped.extractall(tmp_path)

@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_check import FLOWS, SIZES, released
+from steps import save, solved_in
+from test_check import FLOWS, SIZES, change_manifest, released
 
 from hierdp import SimulatedNoise
 from hierdp.check.export import EXPORTED, export
@@ -29,7 +31,7 @@ def test_every_step_is_written_or_left_out_with_a_reason(tmp_path):
     assert found.exit_code == 0, found.output
     text = (tmp_path / "text" / EXPORTED).read_text()
     names = [line.partition(" ")[2] for line in text.splitlines() if line.startswith("problem ")]
-    steps = [" ".join(step.step.split()) for step in proofs.read(folder / files.PROOFS)]
+    steps = [" ".join(step.name.split()) for step in proofs.read(folder / files.PROOFS)]
     assert names == steps
     assert f"{len(names)} problems written to" in found.output
     with pytest.raises(InputError, match="exists; choose another folder"):
@@ -44,10 +46,25 @@ def test_a_release_without_proofs_cannot_be_exported(tmp_path):
 
 
 def test_a_broken_file_of_proofs_leaves_no_export(tmp_path):
-    (tmp_path / files.PROOFS).write_bytes(b"no zip file")
+    folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
+    (folder / files.PROOFS).write_bytes(b"no zip file")
     with pytest.raises(InputError, match="cannot be exported"):
-        export(tmp_path, tmp_path / "text")
+        export(folder, tmp_path / "text")
     assert not (tmp_path / "text" / EXPORTED).exists()
+
+
+def test_the_steps_before_a_wrong_one_are_exported(tmp_path):
+    folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
+    steps = solved_in(folder)
+    save([*steps[:2], replace(steps[2], name="that"), *steps[3:]], folder)
+    assert export(folder, tmp_path / "text") == (2, 0)
+
+
+def test_a_release_by_an_unknown_mechanism_cannot_be_exported(tmp_path):
+    folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
+    change_manifest(folder, lambda manifest: manifest.update(mechanism="theirs"))
+    with pytest.raises(InputError, match="does not know the mechanism 'theirs'"):
+        export(folder, tmp_path / "text")
 
 
 @pytest.fixture(scope="module")

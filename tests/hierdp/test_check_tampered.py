@@ -113,6 +113,18 @@ def names_of(members):
     return json.dumps(json.loads(members[proofs.NAMES])["steps"]).encode()
 
 
+def in_about(**changes):
+    """Change how the first step's file describes its answer and witness."""
+
+    def change(members):
+        with np.load(io.BytesIO(members["000000.npz"])) as arrays:
+            held = dict(arrays)
+        held["about.json"] = np.array(json.dumps({**json.loads(str(held["about.json"])), **changes}))
+        members["000000.npz"] = npz(np.savez, **held)
+
+    return in_proofs(change)
+
+
 def compress_twice(members):
     with np.load(io.BytesIO(members["000000.npz"])) as arrays:
         members["000000.npz"] = npz(np.savez_compressed, **arrays)
@@ -193,6 +205,13 @@ ANY = {
         "certificates",
     ),
     "compressed twice": (in_proofs(compress_twice), "certificates"),
+    "an answer that is a number": (in_about(answer=["plain", 3]), "certificates"),
+    "an answer that is a fraction": (in_about(answer=["fraction", [1, 0]]), "certificates"),
+    "an answer that is a list": (in_about(answer=["tuple", [["plain", 3]]]), "certificates"),
+    "an answer of nothing": (in_about(answer=None), "certificates"),
+    "an answer of another kind": (in_about(answer=["tree", [["plain", 3]]]), "certificates"),
+    "a witness that is a list": (in_about(witness=[1]), "certificates"),
+    "a witness without its arrays": (in_about(witness={"prices": ["array", None]}), "certificates"),
     "a step of nothing": (in_proofs(lambda m: m.update({"000000.npz": b""})), "certificates"),
     "a bit": (a_bit, "certificates"),
 }  # fmt: skip
