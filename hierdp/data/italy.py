@@ -74,6 +74,8 @@ def _regions(path: Path) -> Iterator[DataFrame]:
                         with inner.open(csv) as file:
                             table = pd.read_csv(file, sep=";", encoding="ISO-8859-1", low_memory=False)
                     yield _named(table, f"{path}: {name}")
+    except InputError:
+        raise
     except (zipfile.BadZipFile, ValueError) as error:
         raise InputError(f"{path} is not ISTAT's archive of commuting by census section: {error}") from None
 

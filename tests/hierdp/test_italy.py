@@ -57,5 +57,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"empty\.zip is not ISTAT's archive"):
         italy(archive(tmp_path / "empty.zip", {}))
     head = HEAD.replace("PROCOM_DEST", "COMUNE_DEST")
-    with pytest.raises(InputError, match=r"R01\.zip has the columns CODREG_ORIG, .*three that end in _DEST"):
+    with pytest.raises(
+        InputError, match=r"^\S*b\.zip: \S.*R01\.zip has the columns CODREG_ORIG, .*three that end in _DEST"
+    ):
         italy(archive(tmp_path / "b.zip", {"R01": [row(TURIN, AOSTA, 2)]}, head))
