@@ -28,7 +28,10 @@ from hierdp.verification.matrix import kinds  # noqa: E402
 from tests.marks import but_for_compiling, quick  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("guide/*.md")), ROOT / "docs/privacy.md", ROOT / "docs/tabulation.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("guide/*.md")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("measurements", "privacy", "tabulation")),
+]
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console", "toml"}
 SHOWN = {"text"}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hierdp.privacy.budget import Spend
 from models.arithmetic.arrays import Ints
@@ -31,12 +32,19 @@ class Measurement:
         million counts that fit it may be an int32 array.
     positions : int64 array, shape (n,), optional
         Which of the query's answers these are, in ascending order, if only those that reached a threshold are
-        known. By default all are there.
+        known. By default all are there. Of counts from elsewhere, their rows in the table.
+    keys : mapping of str arrays, optional
+        Of counts from elsewhere (`Measurements.from_frame`): what each answer counts, by column. Columns that
+        are not there are summed over. The answers may then be float64.
+    errors : float64 array, shape (n,), optional
+        Of counts from elsewhere: the standard errors of the answers; NaN if unknown.
     """
 
     spend: Spend
     answers: Ints
     positions: Ints | None = None
+    keys: Mapping[str, NDArray[Any]] | None = None
+    errors: NDArray[np.float64] | None = None
 
     def part(self, first: int, end: int) -> Measurement:
         """Some of its answers."""

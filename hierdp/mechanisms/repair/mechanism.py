@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from hierdp.counts.hierarchy import as_names
+from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.measurements.measurement import Measurements
 from hierdp.mechanisms.repair.given import Given
 from hierdp.mechanisms.repair.methods import Options, repaired
 from hierdp.mechanisms.repair.reading import read_given
@@ -50,7 +54,7 @@ def repair(
     source: Any,
     *,
     levels: Sequence[str],
-    count: str,
+    count: str = "count",
     standard_error: str | None = None,
     method: str = "hierarchy-qip",
     fixed: Sequence[str] = (),
@@ -64,9 +68,10 @@ def repair(
 
     Parameters
     ----------
-    source : path, DataFrame, Arrow or Ibis table
-        One row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
-        filled; a row without any is that of the root. Rows of inner regions may be missing.
+    source : path, DataFrame, Arrow or Ibis table, or Measurements
+        Noisy counts from elsewhere (`Measurements.from_frame`), whose standard errors are the weights. Or a
+        table with one row for each region; see `hierdp.tables.read`. A row's level is the last of `levels`
+        that is filled; a row without any is that of the root. Rows of inner regions may be missing.
     levels : sequence of str
         The columns of regions, from coarse to fine.
     count : str
@@ -116,6 +121,12 @@ def repair(
     [['all', 10], ['A', 3], ['B', 7], ['A1', 3], ['A2', 0], ['B1', 7]]
     """
     options = Options(method, as_names(fixed), window)
+    if isinstance(source, Measurements):
+        if not source.from_elsewhere:
+            raise InputError("these are measurements of a release: use hierdp.open(folder).repair(method)")
+        known = [part.errors for part in source if part.errors is not None]
+        standard_error = "standard_error" if any(np.isfinite(one).any() for one in known) else None
+        count = "count"
     given = read_given(source, levels, count, standard_error, root, root_level, options.fixed)
     regions = given.hierarchy.tree.size
     progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)

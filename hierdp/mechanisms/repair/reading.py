@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError, listed
+from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.numbers import numbers
 from hierdp.mechanisms.repair.given import Given
 from hierdp.tables.columns import column_of, text_of
 from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Floats, Ints
 
 FILE = "the table of counts"
+
+ADVICE = (
+    "Leave out the rows of inner regions that were not measured; each region of the last level needs a number"
+)
 
 
 def read_given(
@@ -31,7 +37,7 @@ def read_given(
 
     Parameters
     ----------
-    source : path, DataFrame, Arrow or Ibis table
+    source : path, DataFrame, Arrow or Ibis table, or Measurements
         One row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
         filled; a row without any is that of the root.
     levels : sequence of str
@@ -50,15 +56,17 @@ def read_given(
         regions below it, or a region of the last level has no row. The message names the region.
     """
     levels = as_names(levels)
-    table = read(source)
-    named = [*levels, count, *([] if standard_error is None else [standard_error])]
-    if len(set(named)) < len(named):
-        raise InputError(f"a column is named twice among {listed(named)}; each level needs its own column")
+    table = read(source.to_frame() if isinstance(source, Measurements) else source)
+    columns_named = [*levels, count, *([] if standard_error is None else [standard_error])]
+    if len(set(columns_named)) < len(columns_named):
+        raise InputError(
+            f"a column is named twice among {listed(columns_named)}; each level needs its own column"
+        )
     texts = {f"level{k}": text_of(column_of(table, name, FILE)) for k, name in enumerate(levels)}
-    numbers = {"count": column_of(table, count, FILE)}
+    values = {"count": column_of(table, count, FILE)}
     if standard_error is not None:
-        numbers["error"] = column_of(table, standard_error, FILE)
-    rows = run(table.select(**texts, **numbers))
+        values["error"] = column_of(table, standard_error, FILE)
+    rows = run(table.select(**texts, **values))
     if not rows.num_rows:
         raise InputError(f"{FILE} has no rows")
     columns = [rows[f"level{k}"].to_numpy(zero_copy_only=False) for k in range(len(levels))]
@@ -66,11 +74,15 @@ def read_given(
     hierarchy = _hierarchy(columns, depth, levels, root, root_level)
     node = _nodes(hierarchy, columns, depth)
     _refuse_twice(hierarchy, node)
-    counts, measured = _at(node, _numbers(rows["count"], count, hierarchy, node), hierarchy.size)
+
+    def named(row: int) -> str:
+        return _named(hierarchy, node[row])
+
+    counts, measured = _at(node, numbers(rows["count"], count, named, advice=ADVICE), hierarchy.size)
     errors = None
     if standard_error is not None:
         exact = np.isin(np.array([root_level, *levels], dtype=object)[depth], fixed)
-        given = _numbers(rows["error"], standard_error, hierarchy, node, exact).astype(float)
+        given = numbers(rows["error"], standard_error, named, exact, ADVICE).astype(float)
         _refuse_errors(given, standard_error, hierarchy, node)
         errors = np.full(hierarchy.size, np.nan)
         errors[node] = given
@@ -139,43 +151,6 @@ def _refuse_twice(hierarchy: Hierarchy, node: Ints) -> None:
         raise InputError(
             f"{_named(hierarchy, node[first])} has two rows, {first + 1} and {second + 1}: keep one of them"
         )
-
-
-def _numbers(
-    column: Any, name: str, hierarchy: Hierarchy, node: Ints, blanks: NDArray[np.bool_] | None = None
-) -> NDArray[Any]:
-    """A column as int64 if all entries are whole, else as float64; none may be infinite.
-
-    Rows of `blanks` may be empty, and are then NaN; other rows may not.
-    """
-    import pandas as pd
-
-    raw = column.to_pandas()
-    if raw.dtype == bool or pd.api.types.is_datetime64_any_dtype(raw.dtype):
-        raise InputError(f"column {name!r} contains {raw.dtype}, not numbers; choose another column")
-    blank = raw.isna() | (raw.astype(str).str.strip() == "")
-    missing = blank if blanks is None else blank & ~blanks
-    if missing.any():
-        at = int(np.argmax(missing))
-        raise InputError(
-            f"row {at + 1}, {_named(hierarchy, node[at])}: column {name!r} is empty. Leave out the rows of "
-            "inner regions that were not measured; each region of the last level needs a number"
-        )
-    values = pd.to_numeric(raw, errors="coerce")
-    wrong = ~np.isfinite(values.to_numpy(float, na_value=np.nan)) & ~blank.to_numpy()
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise InputError(
-            f"row {at + 1}, {_named(hierarchy, node[at])}: column {name!r} does not contain a finite number"
-        )
-    found = values.to_numpy()
-    if found.dtype.kind in "iu":
-        if found.dtype == np.uint64 and found.max() > np.iinfo(np.int64).max:
-            raise InputError(f"column {name!r} has numbers beyond 64 bits: count in larger units")
-        return np.asarray(found, np.int64)
-    real = np.asarray(found, np.float64)
-    whole = bool((real == np.rint(real)).all() and np.abs(real).max() < 2**53)  # NaN is not
-    return real.astype(np.int64) if whole else real
 
 
 def _refuse_errors(errors: Floats, name: str, hierarchy: Hierarchy, node: Ints) -> None:

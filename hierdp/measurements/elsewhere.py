@@ -1,0 +1,265 @@
+"""Doors in for what other programs' noisy counts look like, and one out, to mbi.
+
+None of these programs is needed: their results are read by the attributes and columns that they have.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierdp.errors import InputError, listed
+from hierdp.measurements.rows import Measurement
+from hierdp.measurements.table import LAPLACE, NORMAL, UNKNOWN, counted, of_frame
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
+
+TUMULT = {"GEOMETRIC": GEOMETRIC, "LAPLACE": LAPLACE, "DISCRETE_GAUSSIAN": GAUSSIAN, "GAUSSIAN": NORMAL}
+OPENDP = {
+    "Integer Laplace": GEOMETRIC,
+    "Float Laplace": LAPLACE,
+    "Integer Gaussian": GAUSSIAN,
+    "Float Gaussian": NORMAL,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """A query of mbi: some entries of a margin's vector."""
+
+    positions: NDArray[np.int64]
+
+    def __call__(self, factor: Any) -> Any:
+        """The entries."""
+        return factor.datavector()[self.positions]
+
+    def op_norm_sq(self) -> float:
+        """The squared operator norm, which mbi takes step lengths from."""
+        return 1.0
+
+
+def of_mbi(measurements: Sequence[Any], domain: Any) -> tuple[Measurement, ...]:
+    """Noisy margins from a list of `mbi.LinearMeasurement` (mbi 2.0).
+
+    Each has `noisy_measurement`, `clique` (attributes, the last one fastest), `stddev` and `query`, which
+    picks entries of the margin's `datavector()` (``mbi/marginal_loss.py``). It does not say the law.
+
+    Parameters
+    ----------
+    measurements : sequence of LinearMeasurement
+    domain : mbi.Domain
+        With `attributes`, `shape`, and `labels` or None: then categories are called 0, 1, …
+
+    Raises
+    ------
+    InputError
+        If an attribute is unknown, or a query is not of single counts; the message names the measurement.
+    """
+    names = domain.labels or [range(size) for size in domain.shape]
+    labels = {name: [str(one) for one in each] for name, each in zip(domain.attributes, names, strict=True)}
+    found, row = list[Measurement](), 0
+    for number, one in enumerate(measurements):
+        if strange := [name for name in one.clique if name not in labels]:
+            raise InputError(f"measurement {number}: {strange[0]!r} is not an attribute of the domain")
+        every = list(product(*(labels[name] for name in one.clique)))
+        cells = np.array(every, object).reshape(len(every), len(one.clique))
+        answers = np.asarray(one.noisy_measurement).ravel()
+        picked = _picked(one.query, len(cells))
+        if picked is None or picked.size != answers.size:
+            raise InputError(
+                f"measurement {number}, of {listed(one.clique)}: its query does not pick single counts of "
+                "the margin, one for each noisy value; only such measurements can be taken"
+            )
+        stddev = float(one.stddev)
+        if not (np.isfinite(answers).all() and 0 < stddev < np.inf):
+            raise InputError(
+                f"measurement {number}, of {listed(one.clique)}: its values are not all finite, or its "
+                "stddev is not positive"
+            )
+        keys = {str(name): cells[picked, k] for k, name in enumerate(one.clique)}
+        errors = np.full(answers.size, stddev)
+        rows = np.arange(row, row + answers.size)
+        found.append(counted(keys, answers, UNKNOWN, np.nan, errors, rows))
+        row += answers.size
+    return tuple(found)
+
+
+def _picked(query: Any, cells: int) -> NDArray[np.int64] | None:
+    """Which entries of a margin a query returns, from its answer to distinct ones; None if it adds or scales.
+
+    The entries are random whole numbers below 2²³, exact in 32 bits, so that sums are hardly ever one.
+    """
+    entries = np.random.default_rng(1).choice(2**22, cells, replace=False) + 2**22
+
+    class Margin:
+        """In place of an `mbi.Factor`."""
+
+        def datavector(self) -> NDArray[np.float64]:
+            """The entries."""
+            return entries.astype(np.float64)
+
+    returned = np.asarray(query(Margin()), np.float64).ravel()
+    order = np.argsort(entries)
+    at = order[np.minimum(np.searchsorted(entries[order], returned), cells - 1)]
+    return at if (entries[at] == returned).all() and np.unique(at).size == at.size else None
+
+
+def of_tumult(table: Any, noise_info: Sequence[Mapping[str, Any]], count: str) -> tuple[Measurement, ...]:
+    """Counts of a query of Tumult Analytics 0.21: all columns but the count are keys.
+
+    Parameters
+    ----------
+    table : Spark or pandas DataFrame
+        What `Session.evaluate` returned for a count.
+    noise_info : sequence of mapping
+        What ``Session._noise_info(query, budget)`` returns before the query is evaluated: a
+        ``noise_mechanism`` and a ``noise_parameter``. The parameter is a scale for LAPLACE and GEOMETRIC, and
+        a variance σ² for both Gaussian laws (``tmlt/analytics/_noise_info.py``).
+    count : str
+
+    Raises
+    ------
+    InputError
+        If the query has another number of mechanisms than one, or one whose noise is not added to counts.
+    """
+    mechanisms = list(noise_info)
+    if len(mechanisms) != 1:
+        raise InputError(f"noise_info has {len(mechanisms)} mechanisms; give that of one query of one count")
+    mechanism = mechanisms[0]["noise_mechanism"]
+    name, parameter = str(getattr(mechanism, "name", mechanism)), float(mechanisms[0]["noise_parameter"])
+    if name not in TUMULT:
+        raise InputError(f"{name} is not noise on counts; its laws are {listed(TUMULT)}")
+    scale = parameter**0.5 if "GAUSSIAN" in name else parameter
+    keys = [column for column in table.columns if column != count]
+    return of_frame(table, keys, count, scale=scale, law=TUMULT[name])
+
+
+def of_opendp(table: Any, summary: Any, count: str = "len") -> tuple[Measurement, ...]:
+    """Counts of OpenDP's Polars queries (0.16): all columns that `summary` does not list are keys.
+
+    Counts in a list (`then_laplace`, `then_gaussian`) go through `from_frame`: of whole numbers their law is
+    "double-geometric" or "discrete Gaussian", of floats "Laplace" or "Gaussian", with OpenDP's own scale.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        ``query.release().collect()``.
+    summary : polars.DataFrame
+        ``query.summarize()``, with the columns `column`, `aggregate`, `distribution` and `scale`
+        (``opendp/extras/polars/__init__.py``).
+    count : str
+        The column of noisy counts.
+
+    Raises
+    ------
+    InputError
+        If the summary does not list the count, or says that its noise has another law.
+    """
+    columns = {name: list(summary[name]) for name in ("column", "distribution", "scale")}
+    if count not in columns["column"]:
+        raise InputError(f"the summary has no column {count!r}; it has {listed(columns['column'])}")
+    at = columns["column"].index(count)
+    if (law := columns["distribution"][at]) not in OPENDP:
+        raise InputError(f"{law!r} is not noise on counts; the laws are {listed(OPENDP)}")
+    keys = [column for column in table.columns if column not in columns["column"]]
+    if "threshold" in summary.columns and summary["threshold"][at] is not None:
+        raise InputError(
+            "counts under a threshold were left out: those that are there are too large on average, so no "
+            "law describes their noise. Release them with public keys"
+        )
+    return of_frame(table, keys, count, scale=float(columns["scale"][at]), law=OPENDP[law])
+
+
+def of_census(table: Any, attributes: Sequence[str]) -> tuple[Measurement, ...]:
+    """A noisy measurement file of the 2020 Census, or some of its rows: the queries, without constraints.
+
+    A row is a query of a geographic unit: `geocode`, `query_name` such as ``votingage * cenrace_dpq``,
+    ``total_dpq`` or ``detailed_dpq``, `query_shape` (a size for each attribute, 1 if it is summed out),
+    `value` (the noisy answers, the last attribute fastest) and `variance`. The noise is discrete Gaussian
+    (registry.opendata.aws/census-2020-pl94-nmf). The names and the suffix are as in
+    ``GLS/drivers/us_pl94_2020.py`` of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation. Categories are
+    numbered from 0; a recode, such as hhinstlevels, is a key of its own.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of a DPQuery file (``pandas.read_parquet``).
+    attributes : sequence of str
+        The attributes of the table in their order: hhgq, votingage, hispanic, cenrace for persons.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or a row's answers do not fit its shape or its name; the message names it.
+    """
+    needed = ["geocode", "query_name", "query_shape", "value", "variance"]
+    if missing := [name for name in needed if name not in table.columns]:
+        raise InputError(f"no column {missing[0]!r}: the files of queries (DPQuery) have {listed(needed)}")
+    found, start = list[Measurement](), 0
+    for row, (code, name, shape, value, variance) in enumerate(
+        zip(*(table[column] for column in needed), strict=True), start=1
+    ):
+        where = f"row {row}, {name!r} of geocode {code!r}"
+        plain = str(name).removesuffix("_dpq")
+        named = {"detailed": list(attributes), "total": []}.get(plain, plain.split(" * "))
+        sizes, answers = [int(size) for size in shape], np.asarray(value).ravel()
+        if len(sizes) != len(attributes) or int(np.prod(sizes)) != answers.size:
+            raise InputError(f"{where}: {answers.size} answers do not fit the shape {sizes} of {attributes}")
+        if not (variance > 0 and np.isfinite(variance)):
+            raise InputError(f"{where}: its variance is not positive; leave the row out")
+        recodes = [one for one in named if one not in attributes]
+        axes = {k: attributes[k] for k, size in enumerate(sizes) if attributes[k] in named}
+        rest = [k for k, size in enumerate(sizes) if size > 1 and k not in axes]
+        if len(rest) > len(recodes):
+            raise InputError(f"{where}: its name does not say what the shape {sizes} counts")
+        axes |= dict(zip(rest, recodes, strict=False))
+        cells = np.indices(sizes).reshape(len(sizes), -1)
+        keys = {"geocode": np.full(answers.size, str(code), object)}
+        keys |= {axes[k]: cells[k].astype(str).astype(object) for k in sorted(axes)}
+        keys |= {one: np.full(answers.size, "0", object) for one in recodes if one not in keys}
+        errors, rows = np.full(answers.size, float(variance) ** 0.5), np.arange(start, start + answers.size)
+        found.append(counted(keys, answers, GAUSSIAN, np.nan, errors, rows))
+        start += answers.size
+    return tuple(found)
+
+
+def categories_of(parts: Sequence[Measurement]) -> dict[str, tuple[str, ...]]:
+    """The values of each key, in the order of their first row."""
+    found: dict[str, dict[str, None]] = {}
+    for part in parts:
+        for key, values in (part.keys or {}).items():
+            found.setdefault(key, {}).update(dict.fromkeys(values.tolist()))
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def linear_measurements(parts: Sequence[Measurement]) -> list[Any]:
+    """A list of `mbi.LinearMeasurement`: one for each measurement and standard error."""
+    try:
+        made = importlib.import_module("mbi").LinearMeasurement
+    except ImportError:
+        raise InputError("this needs mbi, which is not installed: pip install mbi") from None
+    codes = {
+        key: {name: code for code, name in enumerate(names)} for key, names in categories_of(parts).items()
+    }
+    found = []
+    for part in parts:
+        if part.keys is None or part.errors is None:
+            raise InputError("a release's measurements do not say which margins they are of")
+        if np.isnan(part.errors).any():
+            raise InputError(f"a standard error of {part.spend.query} is unknown; mbi needs all of them")
+        clique, shape = tuple(part.keys), [len(codes[key]) for key in part.keys]
+        cell: NDArray[np.int64] = np.zeros(part.answers.size, np.int64)
+        for key, size in zip(clique, shape, strict=True):
+            cell = cell * size + np.array([codes[key][name] for name in part.keys[key]], np.int64)
+        for error in np.unique(part.errors):
+            at = np.flatnonzero(part.errors == error)
+            at = at[np.argsort(cell[at])]
+            whole = np.array_equal(cell[at], np.arange(int(np.prod(shape))))
+            query = {} if whole else {"query": Picked(cell[at])}
+            found.append(made(part.answers[at].astype(float), clique, float(error), **query))
+    return found
