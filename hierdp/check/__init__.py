@@ -22,7 +22,6 @@ from hierdp.check.report import check_report
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.check.same_noise import check_same_noise
 from hierdp.check.shape import check_shape
-from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
@@ -264,47 +263,30 @@ def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any])
 
 
 def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:
-    """Check that Parquet, CSV and the finest level agree."""
-    wrong = []
-    table, safe = release.table, bool(release.manifest.get("csv_safe"))
-    if isinstance(table, SizeTable):
-        yield from _check_large_tables(folder, table, release.regions, safe, limit)
-        return
-    last = files.finest(table, release.regions)
-    for name, frame in ((files.TABLE, table), (files.FINEST, last)):
-        if frame is None:
-            continue
-        if name == files.FINEST and not frame.equals(written.read_table(folder / f"{name}.parquet", limit)):
-            wrong.append(f"{name}.parquet is not the last level of {files.TABLE}.parquet")
-        if not files.is_csv_of(frame, folder / f"{name}.csv", safe):
-            wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
-    yield CheckResult(
-        "tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "Parquet, CSV and levels agree"
-    )
-
-
-def _check_large_tables(
-    folder: Path, table: SizeTable, regions: Mapping[str, Hierarchy], safe: bool, limit: int
-) -> Iterator[CheckResult]:
-    """Check tables in parts, which may have CSV files as well."""
-    wrong = []
-    finest = folder / f"{files.FINEST}.parquet"
-    if not finest.is_dir():
+    """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
+    wrong, table, regions = [], release.table, release.regions
+    large, finest = isinstance(table, SizeTable), folder / f"{files.FINEST}.parquet"
+    last = None if large else tuple(files.finest_parts(table, regions))
+    if large and not finest.is_dir():
         wrong.append(f"{finest.name} is not a folder")
-    else:
-        there = written.read_parts(finest, len(table.cuts(table.finest)), limit)
-        again = files.finest_parts(table, regions)
+    elif regions:
+        there = (
+            written.read_parts(finest, len(table.cuts(table.finest)), limit)
+            if large
+            else (written.read_table(finest, limit),)
+        )
+        again = last or files.finest_parts(table, regions)
         if not all(one.equals(other) for one, other in zip(there, again, strict=True)):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
-    texts: list[tuple[str, Callable[[], Iterator[DataFrame]]]] = [
-        (files.TABLE, table.parts),
-        (files.FINEST, lambda: files.finest_parts(table, regions)),
-    ]
-    for name, parts in texts:
+    for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):
         path = folder / f"{name}.csv"
-        if path.is_file() and not files.is_csv_of_parts(parts(), path, safe):
+        if large and not path.is_file():
+            continue
+        parts = files.parts_of(table) if name == files.TABLE else last or files.finest_parts(table, regions)
+        if not files.is_csv_of(parts, path, bool(release.manifest.get("csv_safe"))):
             wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
-    yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all parts and levels agree")
+    agree = "all parts and levels agree" if large else "Parquet, CSV and levels agree"
+    yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or agree)
 
 
 def _check_counts(

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import attributes_of
+from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pandas import DataFrame, Series
-
-    from hierdp.counts.size_table import SizeTable
 
 TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
@@ -64,20 +63,10 @@ def arrow_of(frame: DataFrame) -> pa.Table:
     return pa.Table.from_pandas(frame, pa.schema(kinds), preserve_index=False)
 
 
-def is_csv_of(frame: DataFrame, path: Path, csv_safe: bool = False) -> bool:
-    """Whether a file has exactly the bytes that `write_frame` writes as CSV."""
-    return _holds(path, csv_parts(frame, csv_safe))
-
-
-def is_csv_of_parts(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
-    """Whether the CSV file is the one that `write_parts` writes."""
-    return _holds(
-        path, (text for at, frame in enumerate(parts) for text in csv_parts(frame, csv_safe, at == 0))
-    )
-
-
-def _holds(path: Path, texts: Iterable[bytes]) -> bool:
+def is_csv_of(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
+    """Whether a CSV file has exactly the bytes of a table, which is read one part at a time."""
     with path.open("rb") as file:
+        texts = (text for at, part in enumerate(parts) for text in csv_parts(part, csv_safe, at == 0))
         return all(file.read(len(text)) == text for text in texts) and not file.read(1)
 
 
@@ -241,10 +230,14 @@ def _spelt(regions: Mapping[str, Hierarchy]) -> Spelt:
     }
 
 
-def finest_parts(table: SizeTable, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
-    """`finest` of a large table, a part at a time."""
+def parts_of(table: Table) -> Iterable[DataFrame]:
+    """The rows of a table: one part, but for a large table."""
+    return table.parts() if isinstance(table, SizeTable) else (table,)
+
+
+def finest_parts(table: Table, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
+    """`finest` of each part of a table that has rows of the last level; nothing if there are no regions."""
     spelt = _spelt(regions)  # once, not for each part
-    for part in table.parts(table.finest):
-        last = finest(part, regions, spelt)
-        assert last is not None
-        yield last
+    for part in table.parts(table.finest) if isinstance(table, SizeTable) else (table,):
+        if (last := finest(part, regions, spelt)) is not None:
+            yield last
