@@ -244,7 +244,7 @@ class _Proofs:
             return CheckResult("certificates", OPEN, self._unproved[0] + more)
         proved = f"{self._proved} of {self._problems} steps proved optimal again, as the manifest says"
         if self._checked < self.read:
-            others = f"the mechanism did not ask for {self.read - self._checked} others: see {REPLAY!r}"
+            others = f"the mechanism did not ask for {self.read - self._checked} more: see {REPLAY!r}"
             return CheckResult("certificates", OPEN, f"{proved}; {others}")
         return CheckResult("certificates", HOLDS, proved)
 

@@ -360,8 +360,12 @@ def test_a_step_that_the_table_is_made_without_is_caught(made, tmp_path, kind):
     more = Solved("one more", Isotonic([1, 2], integer=True), np.array([1, 2]))
     line = {"step": "one more", "model": "Isotonic", "variables": 2, "problems": 1}
     line |= {"objective": "0", "bound": "0", "proved_optimal": True, "seconds": 0.0}
-    found = failed(with_steps(read, tmp_path, [*steps, more], [*lines, line]), tmp_path)
-    assert found == {"table from steps": "step 'one more' is not part of the post-processing"}
+    other = with_steps(read, tmp_path, [*steps, more], [*lines, line])
+    assert failed(other, tmp_path) == {
+        "table from steps": "step 'one more' is not part of the post-processing"
+    }
+    (told,) = [each for each in lines_of(other, tmp_path) if each.check == "certificates"]
+    assert (told.verdict, "; the mechanism did not ask for 1 more" in told.why) == (OPEN, True)
 
 
 def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
@@ -528,6 +532,21 @@ def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
         file.writestr("more.txt", "")
     with pytest.raises(ValueError, match="contains files that are not steps"):
         list(proofs.read(path, told))
+
+
+def test_only_releases_without_measurements_may_have_proofs_of_the_older_format(made, tmp_path):
+    """Of which witnesses may be missing, so that nothing is proved."""
+    read, folder = made("sizes")
+    with proofs.ZipFile(folder / files.PROOFS) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    about = json.loads(members[proofs.NAMES])
+    for names, why in ((about["steps"], "the format 2"), ({**about, "format": 3}, "the format 2")):
+        with proofs.ZipFile(tmp_path / files.PROOFS, "w", proofs.ZIP_DEFLATED) as file:
+            for name, content in {**members, proofs.NAMES: json.dumps(names)}.items():
+                file.writestr(name, content)
+        (tmp_path / files.NOT_PRIVATE).write_text("")
+        assert why in failed(read, tmp_path)["certificates"]
+    assert list(proofs.read(folder / files.PROOFS, older=True))
 
 
 # --- sums that were measured twice -----------------------------------------------------------------------
