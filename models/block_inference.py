@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import effects, exact, rounding
-from models.arithmetic.answers import answer_of, tolerance_for
+from models.arithmetic.answers import answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
@@ -23,6 +23,7 @@ from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
 from models.witnesses.block_squares import dual_bound, squares
+from models.witnesses.tree_sums import consistent
 from models.workload import Workload
 
 
@@ -191,17 +192,25 @@ class BlockInference:
         return exact.is_exact(x) and exact.is_exact(self.data[0])
 
     def violations(self, x: Any) -> list[str]:
-        """Cells of inner nodes that differ from the sum over the children."""
+        """Cells of inner nodes that differ from the sum over the children; of floats, over the leaves."""
         x = answer_of(x, self.shape, integer=False)
-        slack, inner = tolerance_for(x), self.tree.internal
-        if not inner.size:
+        return self._broken(x, self._near(x))
+
+    def _near(self, x: Array) -> Array:
+        """The feasible answer that x stands for: of floats, the sums of its leaves."""
+        return x if exact.is_exact(x) else consistent(self.tree, x)
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        slack, inner = tolerance_for(x, self.data[0]), self.tree.internal
+        far = [] if near is x else too_far(x, near, slack)
+        if not inner.size or (near is not x and not far):
             return []
         sums = self.tree.child_sums(exact.widened(x, self.tree.size))
         broken = np.argwhere(np.abs(sums - x[inner]) > slack)
         return [
             f"consistency: node {inner[i]}, cell {j}: children sum to {sums[i, j]}, not {x[inner[i], j]}"
             for i, j in broken
-        ]
+        ] or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices λ[v] of every node's cells, charged to its children; linear in the number of nodes.
@@ -222,13 +231,16 @@ class BlockInference:
         Parameters
         ----------
         x : array, shape (nodes, cells)
-            Cost and bound are computed without rounding, also those of floats. A gap is allowed (see
-            `Certificate`), and sums may be off by a tolerance, unless x and the noisy answers are exact.
+            Cost and bound are computed without rounding, also those of floats. A gap is then allowed (see
+            `Certificate`). An answer in floats stands for the sums of its leaves, if these are nearby.
         witness : mapping, optional
             ``prices``, shape (nodes, cells): λ; entries for leaves are ignored.
         """
         x = answer_of(x, self.shape, integer=False)
-        exactly, cost, broken = self._exactly(x), self._cost(x), self.violations(x)
+        near = self._near(x)
+        exactly, broken = self._exactly(x), self._broken(x, near)
+        x = x if broken else near
+        cost = self._cost(x)
         objective = exact.counted(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")

@@ -141,15 +141,18 @@ class BudgetSplit:
         Parameters
         ----------
         x : array, shape (levels,)
+            In floats, it stands for the shares scaled to ε: the objective is theirs.
         witness : mapping, optional
             ``price``: another λ.
         """
         x = answer_of(x, np.shape(self.weights), integer=False)
-        objective = self.objective(x)
         broken = self.violations(x)
         if broken:
-            return infeasible(objective, broken)
+            return infeasible(self.objective(x), broken)
         weights, epsilon = self.data
+        if not exact.is_exact(x):
+            x = x * (epsilon / x.sum())  # the feasible answer that it stands for
+        objective = self.objective(x)
         roots = float(np.cbrt(weights).sum())
         given = number(witness, "price")
         shares = x.astype(float)

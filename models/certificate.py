@@ -21,9 +21,6 @@ PROVED = "the prices prove it: no feasible answer is better"
 
 CONTRADICTION = "the bound exceeds the cost of a feasible answer: the certificate or its data are wrong"
 
-BELOW = "it costs less than the bound: it breaks a constraint by a tolerance, or the certificate is wrong"
-"""The same of an answer in floats, whose constraints are checked up to a tolerance."""
-
 FLOAT_TOLERANCE = 1e-7
 """Relative gap up to which an answer in floats counts as optimal; integer answers get no tolerance."""
 
@@ -39,7 +36,9 @@ class Certificate:
         `FLOAT_TOLERANCE` times the objective, or times that of an answer that is wrong by as much as the data
         are large, but at most by 1; see `models.arithmetic.rounding`).
     objective : int, Fraction or float
-        The answer's objective, exact for integer data.
+        The answer's objective, exact for integer data. An answer in floats over the reals breaks constraints
+        by a little; it stands for a feasible one beside it (see the model's `certificate`), whose objective
+        this is, in the last digits another than ``model.objective(x)``.
     bound : int, Fraction, float or None
         A proved lower bound on the objective of every feasible answer. None: nothing was proved, because
         the answer is not feasible, or because of a `contradiction`.
@@ -98,9 +97,8 @@ def judge(
     cost, gap = exact.as_float(objective), exact.as_float(gap)
     error = rounding.error if math.isfinite(cost) else math.inf
     allowed = FLOAT_TOLERANCE * max(rounding.unit, cost) + rounding.resolution
-    # An answer in floats may break a constraint by its tolerance, and cost a little less for it.
     if gap < -(allowed + error):
-        return Certificate(False, objective, None, gap, witness, BELOW)
+        return Certificate(False, objective, None, gap, witness, CONTRADICTION)
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
     optimal = gap + error <= allowed < math.inf
     bound = cost - gap if max(gap, error) < math.inf else -math.inf
@@ -115,8 +113,8 @@ def judge_exactly(
 ) -> Certificate:
     """A certificate from cost and bound without rounding, shown as floats unless the data are exact.
 
-    Sums of an answer in floats may be off by a tolerance, so that it costs a little less than the bound.
-    `unit` is that of `models.arithmetic.rounding.Rounding`.
+    Some constraints on an answer in floats may be broken by a tolerance. If it then costs less than the
+    bound, it is called infeasible. `unit` is that of `models.arithmetic.rounding.Rounding`.
     """
     if bound == -math.inf:
         return Certificate(False, exact.counted(cost, exactly), bound, math.inf, witness, reason)

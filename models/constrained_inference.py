@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK, Rounding
-from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
-from models.witnesses.tree_sums import SMALL, charged_sums
+from models.witnesses.tree_sums import SMALL, charged_sums, consistent
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +146,19 @@ class ConstrainedInference:
         return cost
 
     def violations(self, x: Any) -> list[str]:
-        """Nodes whose children do not sum to them."""
-        tree = self.tree
-        x = answer_of(x, (tree.size,), integer=False)
-        slack = tolerance_for(x)
+        """Nodes whose children do not sum to them; of floats, those whose leaves do not."""
+        x = answer_of(x, (self.tree.size,), integer=False)
+        return self._broken(x, x if exact.is_exact(x) else consistent(self.tree, x))
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        """The violations; `near` is the consistent answer beside x, which of exact answers is x itself."""
+        tree, slack = self.tree, tolerance_for(x, self.data[0])
+        far = [] if near is x else too_far(x, near, slack)
+        if near is not x and not far:
+            return []
         sums = self._sums(exact.widened(x, tree.size))
         broken = tree.internal[np.abs(sums - x)[tree.internal] > slack]
-        return [f"consistency: node {v}: children sum to {sums[v]}, not {x[v]}" for v in broken]
+        return [f"consistency: node {v}: children sum to {sums[v]}, not {x[v]}" for v in broken] or far
 
     def _sums(self, x: Array) -> Array:
         """For each node, the sum over its children; shape (nodes,)."""
@@ -175,8 +181,8 @@ class ConstrainedInference:
         normal equations), the bound is the optimum.
 
         The normal equations are linear, and two passes over the data solve them. So no witness is needed, a
-        given one is not read, and the gap is exact. Float answers satisfy the sums only up to rounding; the
-        gap includes what this saves at these prices. An answer that saves more than rounding is infeasible.
+        given one is not read, and the gap is exact. An answer in floats stands for the sums of its leaves, if
+        these are nearby: theirs are the objective and the gap.
 
         Whole or `Fraction` answers to exact counts are judged in Fractions: slow for a million nodes. For
         floats on a regular tree, prices read off x are tried first; they prove an optimal x.
@@ -190,7 +196,7 @@ class ConstrainedInference:
         exactly = exact.is_exact(x) and exact.is_exact(noisy)
         prove: Any = _prices
         zero: Any = 0.0
-        if exact.is_exact(x) and (broken := self.violations(x)):
+        if exact.is_exact(x) and (broken := self._broken(x, x)):
             return infeasible(self.objective(x), broken)
         if exactly:
             x, noisy, variance = (exact.fractions(part) for part in (x, noisy, variance))
@@ -200,24 +206,19 @@ class ConstrainedInference:
             x, variance = (read_only(np.ascontiguousarray(part, float)) for part in (x, variance))
             noisy = read_only(noisy)
         inner = int(self.tree.level_start[-2])
-        price, below, spread, held = (np.full(n, zero) for n in (x.size, inner, inner, inner))
-        found = prove(self.tree.parent, x, noisy, variance, price, below, spread, held, zero)
-        objective, gap, gained, wrong, worst, most = found
-        if not exactly:
-            loose = wrong > FEASIBILITY_TOLERANCE * max(1.0, abs(x[0]))  # rough; `violations` is precise
-            broken = self.violations(x) if loose else []
-            if not objective < INFINITY:
-                broken.append("x: squares pass what floats hold")
-            squares = rounding.square(x), rounding.square(price)
-            gap, rounded = self._with_sums(x, price, objective, gap, gained, squares)
-            # For large counts the tolerance for sums is wide: even the noisy counts may be within it.
-            if gap < -FLOAT_TOLERANCE * max(1.0, objective):
-                broken.append(f"consistency: it costs {-gap:.6g} less than any true sums")
-            if broken:
-                return infeasible(objective, broken)
+        price, near, below, spread = (np.full(n, zero) for n in (x.size, x.size, inner, inner))
+        found = prove(self.tree.parent, x, noisy, variance, price, near, below, spread, zero)
+        if not exactly and (broken := self._broken(x, near)):
+            return infeasible(self.objective(x), broken)
+        x = near
+        objective, gap, worst, most = found
         reason = f"costs differ from the price by {exact.as_float(most):.6g} at node {worst}"
         if exactly:
             return judge(objective, gap, True, {"prices": price}, reason)
+        if not objective < INFINITY:
+            return infeasible(objective, ["x: squares pass what floats hold"])
+        squares = rounding.square(x), rounding.square(price)
+        gap, rounded = self._with_sums(x, price, objective, gap, 0.0, squares)
         return judge(objective, gap, False, {"prices": price}, reason, rounded)
 
     def _with_sums(
@@ -308,12 +309,16 @@ class ConstrainedInference:
             objective += away * away / v
             missed = float(price[0]) + 2 * away / v
             gap += missed * missed * v / 4
-        # Restoring sums that rounding broke costs about their squares over V: far less than the tolerance.
-        most = min(max(1.0, top * top), max(1.0, objective) * float(min(variance)))
-        if not (abs(top) < INFINITY and objective < INFINITY and broken <= FEASIBILITY_TOLERANCE**2 * most):
+        # The sums of x's leaves are the answer that x stands for. They differ at each node by what is off in
+        # its subtree, so the squares of all differences add up to `moved` at most (Cauchy-Schwarz).
+        moved, near = broken * float(tree.size) * (tree.depth + 1), FEASIBILITY_TOLERANCE * top
+        if not (max(abs(top), objective) < INFINITY and moved <= near * near):
             return None
-        gap, rounded = self._with_sums(x, price, objective, gap, gained, (counts, prices))
-        proof = judge(objective, gap, False, {"prices": price}, "", rounded)
+        # Their cost exceeds the bound by at most `apart`: the square of a distance (triangle inequality).
+        root = math.sqrt(gap) + math.sqrt(moved / min(variance))
+        apart = root * root
+        gap, rounded = self._with_sums(x, price, objective, apart, gained, (counts, prices))
+        proof = judge(objective, max(apart, gap), False, {"prices": price}, "", rounded)
         return proof if proof.optimal else None
 
     @classmethod
@@ -440,16 +445,16 @@ def _families(
 
 @kernel()
 def _prices(
-    parent: Any, x: Any, noisy: Any, variance: Any, price: Any, below: Any, spread: Any, held: Any, zero: Any
+    parent: Any, x: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
 ) -> Any:
-    """Write the nodes' prices to `price`.
+    """Write the nodes' prices to `price`, and the sums of the leaves of x to `near`, which is 0.
 
-    Returns the objective; the gap that the prices leave; what broken sums save at these prices; the most by
-    which a sum is broken; the node whose cost differs most from its price, and by how much.
+    Returns the objective of these sums; the gap that the prices leave; the node whose cost differs most from
+    its price, and by how much.
 
-    ``below``, ``spread`` and ``held``, which end where the last level begins, receive the sums over the
-    children of their best estimates from their own subtrees, of the variances of these, and of x. A node has
-    children if its spread is not 0. `zero` is the 0 of the kind of number to compute with.
+    ``below`` and ``spread``, which end where the last level begins, receive the sums over the children of
+    their best estimates from their own subtrees, and of the variances of these. A node has children if its
+    spread is not 0. `zero` is the 0 of the kind of number to compute with.
     """
     n, inner = parent.size, below.size
     for i in range(n - 1, 0, -1):
@@ -464,8 +469,12 @@ def _prices(
         p = parent[i]
         below[p] += estimate
         spread[p] += error
-        held[p] += x[i]
-    cost, gap, gained, broken, worst, most = zero, zero, zero, zero, 0, zero
+        if i >= inner or not spread[i] > 0:
+            near[i] = x[i]
+        near[p] += near[i]
+    if n == 1:
+        near[0] = x[0]
+    cost, gap, worst, most = zero, zero, 0, zero
     for start in range(0, n, BLOCK):
         costs, gaps = zero, zero
         for i in range(start, min(start + BLOCK, n)):
@@ -476,12 +485,9 @@ def _prices(
                 elif spread[i] != np.inf:
                     both = variance[i] + spread[i]
                     price[i] = 2 * (noisy[i] - below[i]) / both + above * (variance[i] / both)
-                off = held[i] - x[i]
-                gained += price[i] * off
-                broken = max(broken, abs(off))
             wrong = price[i] - above
             if variance[i] != np.inf:
-                away = x[i] - noisy[i]
+                away = near[i] - noisy[i]
                 slope = 2 * away / variance[i]
                 costs += away * slope / 2
                 wrong += slope
@@ -492,4 +498,4 @@ def _prices(
                 worst, most = i, abs(wrong)
         cost += costs
         gap += gaps
-    return cost, gap, gained, broken, worst, most
+    return cost, gap, worst, most

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic.answers import answer_of, fractional, tolerance_for, too_far
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible, judge, judge_exactly
@@ -113,7 +113,29 @@ class CumulativeQIP:
     def violations(self, x: Any) -> list[str]:
         """Broken totals and sums of children, falls, negative counts and fractions, named as in the paper."""
         x = answer_of(x, self.counts.shape, self.integer)
-        slack = 0 if self.integer else tolerance_for(x)
+        return self._broken(x, self._near(x))
+
+    def _near(self, x: Array) -> Array:
+        """The answer that x stands for: of floats over the reals, its leaves without falls, and their sums.
+
+        They are scaled to the total.
+        """
+        if self.integer or exact.is_exact(x):
+            return x
+        leaves = np.maximum(x[self.tree.leaves], 0.0)
+        near = np.asarray(self.tree.sum_up(np.maximum.accumulate(leaves, axis=1)))
+        groups = float(near[0, -1])
+        if groups > 0:
+            near *= self.total / groups
+        return near
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        """The violations; `near` is the feasible answer beside x, which of exact answers is x itself."""
+        slack = 0 if self.integer else tolerance_for(x, self.counts, np.array([self.total]))
+        far = [] if near is x else too_far(x, near, slack)
+        empty = self.total > 0 and not near[0, -1]  # no factor gives these counts the total
+        if near is not x and not far and not empty:
+            return []
         x = exact.widened(x, 2 * self.tree.size)
         found = [f"C5 {text}" for text in fractional(x)] if self.integer else []
         found += [f"C5 x >= 0: x[{r}, {i}] = {x[r, i]}" for r, i in np.argwhere(x < -slack)]
@@ -124,9 +146,9 @@ class CumulativeQIP:
         for k, i in np.argwhere(np.abs(sums - x[inner]) > slack):
             r = inner[k]
             found.append(f"C4 consistency: node {r}, size {i}: children sum to {sums[k, i]}, not {x[r, i]}")
-        if abs(x[0, -1] - self.total) > slack:
+        if empty or abs(x[0, -1] - self.total) > slack:
             found.append(f"C2 total: x[0, {x.shape[1] - 1}] = {x[0, -1]}, not {self.total}")
-        return found
+        return found or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Compute the bound that a witness proves, and compare the answer with it.
@@ -155,10 +177,11 @@ class CumulativeQIP:
             If the answer or the witness is not of the right shape or type, or prices are not finite.
         """
         x = answer_of(x, self.counts.shape, self.integer)
+        near = self._near(x)
+        if broken := self._broken(x, near):
+            return infeasible(self.objective(x), broken)
+        x = near
         objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
         if not exact.is_exact(self.counts) and not math.isfinite(objective):
             return judge(objective, math.inf, False, {}, "the objective overflows")
         data = Data(self.tree, self.counts, self.total, self.integer)

@@ -16,8 +16,8 @@ from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.rounding import Rounding
-from models.arithmetic.segments import broken, checked_segments
+from models.arithmetic.rounding import BLOCK, Rounding
+from models.arithmetic.segments import broken, checked_segments, factors_of
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
@@ -144,13 +144,17 @@ class FixedSum:
 
     def violations(self, x: Any) -> list[str]:
         """Negative entries, segments with a wrong sum, and fractions if `integer`."""
-        return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
+        return self._factors(answer_of(x, np.shape(self.noisy), self.integer))[1]
 
     def _cost(self, x: Array) -> Number:
         return distance(x, np.asarray(self.noisy), self.p, self._given)
 
-    def _broken(self, x: Array) -> list[str]:
-        return broken(x, self.total, np.asarray(self.offsets), self.integer)
+    def _factors(self, x: Array) -> tuple[Array, list[str]]:
+        """Each segment's factor that makes an answer in floats feasible, and the violations."""
+        noisy, totals, offsets = self._segments
+        if self.integer or exact.is_exact(x):
+            return np.ones(totals.size), broken(x, self.total, offsets, self.integer)
+        return factors_of(x, self.total, offsets, noisy)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """A price λ for each segment's units; linear time.
@@ -169,18 +173,19 @@ class FixedSum:
         Parameters
         ----------
         x : array, shape (n,)
+            In floats, it stands for the answer scaled to the totals, if that is nearby: the objective is its.
         witness : mapping, optional
             ``price``: the λ of each total, in the shape of `total`; whole for whole answers to exact data.
             Not read for p = 1.
         """
         noisy, totals, offsets = self._segments
         x = answer_of(x, noisy.shape, self.integer)
-        objective = self._cost(x)
-        found = self._broken(x)
+        factors, found = self._factors(x)
         if found:
-            return infeasible(objective, found)
+            return infeasible(self._cost(x), found)
         given = self._given
         exactly = all(map(exact.is_exact, (x, noisy) if given is None else (x, noisy, given)))
+        objective = self._cost(x) if self.integer or exactly else 0.0
         price = None if self.p == 1 else self._price(witness, exactly)
         gap: Number = 0
         charged = 0.0
@@ -203,19 +208,23 @@ class FixedSum:
                 gap = objective - lagrangian_bound(self.program(), exact.fractions(price))
             else:
                 held, each = (read_only(np.ascontiguousarray(part, float)) for part in (x, price))
-                gap, charged = _real_gap(held, noisy, self._given, each, totals, offsets)
+                found = _real_gap(held, factors, noisy, self._given, each, totals, offsets)
+                objective, gap, charged = found
         shown = {"price": price.reshape(np.shape(self.total))[()]}
         reason = "a unit moved within a segment would cost less"
         if exactly:
             return judge(objective, gap, True, shown, reason)
-        largest, steepest = float(x.max(initial=0)), float(np.abs(price).max(initial=0))
+        largest = rounding.reach(x) * max(1.0, float(factors.max(initial=1)))
+        steepest = rounding.reach(price)
         rounded = self._rounding(largest, steepest, float(objective), float(gap))
         if not self.integer:
-            error = steepest * _sums_error(totals, x.size, largest)
+            # Sums of differences from the segments' means, which are added up in blocks.
+            error = steepest * rounding.of_total(x.size, (2 + 1e-9) * float(np.sum(totals, dtype=float)))
             proof = judge(objective, gap + charged, False, shown, reason, rounded.plus(error))
             if proof.optimal:
                 return proof
             # Sums without rounding: slower, and closer.
+            x = np.maximum(x, 0) * np.repeat(factors, np.diff(offsets))
             parts = [math.fsum(x[a:b]) for a, b in pairwise(offsets.tolist())]
             charges = [float(p) * (s - t) for p, s, t in zip(price, parts, totals.tolist(), strict=True)]
             error = (
@@ -238,9 +247,10 @@ class FixedSum:
         light = heavy = 1.0
         if weights is not None and weights.size:
             light, heavy = float(weights.min()), float(weights.max())
-        # No y is further from x than the objective allows; x is not negative, up to a tolerance.
-        reach = (1 + 1e-5) * largest + 1e-5 + rounding.farthest(objective, light)
-        count = np.size(self.noisy)
+        # No y is further from x than the objective allows.
+        noisy = np.asarray(self.noisy)
+        reach = largest + (rounding.farthest(objective, light) if objective else rounding.reach(noisy))
+        count = noisy.size
         found = rounding.of_squares(gap, objective, count, (light, heavy), reach, steepest)
         return found.of_whole(count, heavy, reach, steepest) if self.integer else found
 
@@ -302,12 +312,6 @@ class FixedSum:
         if each is None:
             return cls(noisy, int(totals[0]), **options)
         return cls(noisy, totals, offsets=offsets, **options)
-
-
-def _sums_error(totals: Ints, count: int, largest: float) -> float:
-    """A bound on the error of an answer's sums, which are added up in blocks."""
-    size = (2 + 1e-5) * float(np.sum(totals, dtype=float)) + 1e-5 * count * max(1.0, largest)
-    return rounding.of_total(count, size)
 
 
 def _plain(name: str, values: ArrayLike) -> Array:
@@ -385,21 +389,27 @@ def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: An
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
-def _real_gap(x: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> Any:
-    """Σ w(x − y)² minus the bound at these prices for an answer with all totals; and what its totals add."""
-    gap, charged = 0.0, 0.0
+def _real_gap(x: Any, factors: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any) -> Any:
+    """Σ w(x − y)²; by how much it exceeds the bound at these prices; and what wrong totals add to that.
+
+    x is first made non-negative, and multiplied by its segment's factor.
+    """
+    cost, gap, charged = 0.0, 0.0, 0.0
     for j in range(totals.size):
-        begin, end, price = offsets[j], offsets[j + 1], prices[j]
+        begin, end, price, factor = offsets[j], offsets[j + 1], prices[j], factors[j]
         mean = totals[j] // max(1, end - begin)
         over = float((end - begin) * mean - totals[j])
-        for start in range(begin, end, 1024):  # partial sums around the mean: little rounding
-            part, away = 0.0, 0.0
-            for i in range(start, min(start + 1024, end)):
+        for start in range(begin, end, BLOCK):  # partial sums around the mean: little rounding
+            squares, part, away = 0.0, 0.0, 0.0
+            for i in range(start, min(start + BLOCK, end)):
                 m = 1 if weights is None else weights[i]
+                held = max(0.0, x[i]) * factor
                 z = max(0.0, noisy[i] + price * (0.5 / m))
-                part += (x[i] - z) * (m * (x[i] + z - 2 * noisy[i]) - price)
-                away += x[i] - mean
+                squares += m * ((held - noisy[i]) * (held - noisy[i]))
+                part += (held - z) * (m * (held + z - 2 * noisy[i]) - price)
+                away += held - mean
+            cost += squares
             gap += part
             over += away
         charged += price * over
-    return gap, charged
+    return cost, gap, charged

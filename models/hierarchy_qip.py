@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic.answers import answer_of, fractional, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
@@ -24,7 +24,7 @@ from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array, whole_array
 from models.witnesses.lagrangian import lagrangian_bound
 from models.witnesses.node_prices import NEVER, NodePrices, node_prices, root_prices, rows_of_families
-from models.witnesses.tree_sums import SMALL, adds_up, charged_sums
+from models.witnesses.tree_sums import SMALL, adds_up, charged_sums, consistent
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,12 +211,35 @@ class HierarchyQIP:
 
     def violations(self, x: Any) -> list[str]:
         """Broken totals, sums of children, domains and integrality, named as in the paper."""
+        x = answer_of(x, self.counts.shape, self.integer)
+        return self._broken(x, self._near(x))
+
+    def _near(self, x: Array) -> Array:
+        """The answer that x stands for: in floats, the sums of its leaves, scaled to the total.
+
+        With a window, counts may be outside it by a tolerance.
+        """
+        if self.integer or exact.is_exact(x):
+            return x
+        leaves = self.tree.leaves
+        lower, upper = (0.0, None) if self.window is None else (side[leaves] for side in self.domain)
+        near = consistent(self.tree, x, lower, upper)
+        groups = float(near[0].sum())
+        if groups > 0:
+            near *= self.total / groups
+        return near
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        """The violations; `near` is the feasible answer beside x, which of exact answers is x itself."""
         noisy, tree = self.counts, self.tree
-        x = answer_of(x, noisy.shape, self.integer)
         whole = self.integer and x.dtype == noisy.dtype == np.int64
         if whole and adds_up(tree, x, self.total, self._own_domain):
             return []
-        slack = 0 if self.integer else tolerance_for(x)
+        slack = 0 if self.integer else tolerance_for(x, noisy, np.array([self.total]))
+        far = [] if near is x else too_far(x, near, slack)
+        empty = self.total > 0 and not near[0].any()  # no factor gives these counts the total
+        if near is not x and not far and not empty and self.window is None:
+            return []
         found = [f"H4 {text}" for text in fractional(x)] if self.integer else []
         lower, upper = self.domain
         held, least = exact.comparable(x, lower)
@@ -228,9 +251,9 @@ class HierarchyQIP:
             r = tree.internal[i]
             found.append(f"H3 consistency: node {r}, size {s}: children sum to {sums[i, s]}, not {x[r, s]}")
         groups = x[0].sum()
-        if abs(groups - self.total) > slack * noisy.shape[1]:
+        if empty or abs(groups - self.total) > slack * noisy.shape[1]:
             found.append(f"H2 total: the root's counts sum to {groups}, not {self.total}")
-        return found
+        return found or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """A price λ[r, s] for the children of every region, and one for the root's counts; linear time.
@@ -252,15 +275,18 @@ class HierarchyQIP:
         Parameters
         ----------
         x : array, shape (nodes, sizes)
+            In floats, it stands for the sums of its leaves, scaled to the total, if these are nearby: theirs
+            is the objective. A window may be left by a tolerance.
         witness : mapping, optional
             ``prices``, shape (nodes, sizes), where rows of leaves are ignored, and ``root_price``.
         """
         noisy = self.counts
         x = answer_of(x, noisy.shape, self.integer)
+        near = self._near(x)
+        if broken := self._broken(x, near):
+            return infeasible(self.objective(x), broken)
+        x = near
         objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
         exactly = exact.is_exact(x) and exact.is_exact(noisy) and self.integer
         x = x.astype(np.int64) if exactly else x
         prices = self._given(witness, exactly) or self._prices(x)
@@ -279,6 +305,8 @@ class HierarchyQIP:
             error += abs(root) * rounding.of_total(x.shape[1], float(np.abs(x[0]).sum()) + self.total)
             gap, rounded = gap + gained + root * missing, rounded.plus(error)
         proof = judge(objective, gap, False, shown, reason, rounded)
+        if proof.contradiction and not self.integer and self.window is not None:
+            return infeasible(objective, [f"H4 domain: it costs {-gap:.6g} less than any within the window"])
         if proof.optimal or not self.integer:
             return proof
         # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
@@ -347,7 +375,7 @@ class HierarchyQIP:
         return (None, None) if self.window is None else self.domain
 
     def _prices(self, x: Array) -> NodePrices:
-        near = 0 if self.integer else tolerance_for(np.asarray(x, float))
+        near = 0 if self.integer else tolerance_for(np.asarray(x, float), np.array([self.total]))
         weights = self.node_weights
         return node_prices(self.tree, x, self.counts, weights, self._own_domain, self.integer, near)
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic import exact, rounding
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, fractional, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
@@ -234,7 +234,8 @@ class Isotonic:
 
     def violations(self, x: Any) -> list[str]:
         """Falls, entries beyond the bounds, a wrong last entry, and fractions if `integer`."""
-        return self._broken(answer_of(x, np.shape(self.noisy), self.integer))
+        x = answer_of(x, np.shape(self.noisy), self.integer)
+        return self._broken(x, self._near(x))
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices λ ≥ 0 on the steps of the chain; linear time.
@@ -263,10 +264,12 @@ class Isotonic:
         x = answer_of(x, np.shape(self.noisy), self.integer)
         objective = distance(x, *self._terms)
         if (chains := self.chains) is not None:
-            return _of_chains(chains, x, objective, self._broken(x), witness)
-        broken = self._broken(x)
-        if broken:
+            return _of_chains(chains, x, objective, _broken_chains(chains, x), witness)
+        near = self._near(x)
+        if broken := self._broken(x, near):
             return infeasible(objective, broken)
+        if near is not x:
+            x, objective = near, distance(near, *self._terms)
         y, _, w = self._terms
         upper, whole = self.upper, x
         over: Number = 0
@@ -283,9 +286,9 @@ class Isotonic:
         if exactly:
             chain = Chain(y, w, self.p, self.integer, self.lower, upper)
             return _exactly(chain, x, objective, self.box, given)
-        near = real_array(witness, "prices", (x.size + 1,)) if self.integer else given
+        in_floats = real_array(witness, "prices", (x.size + 1,)) if self.integer else given
         plain = Chain(_plain(y), None if w is None else _plain(w), self.p, self.integer, self.lower, upper)
-        proof = _nearly(plain, _plain(x), objective, self.box, near, float(over))
+        proof = _nearly(plain, _plain(x), objective, self.box, in_floats, float(over))
         if proof.optimal or not self.integer:
             return proof
         # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
@@ -299,15 +302,42 @@ class Isotonic:
         """The arguments of `distance` after the answer: y, p, and the weights, None if all are 1."""
         return np.asarray(self.noisy), self.p, None if self.weights is None else np.asarray(self.weights)
 
-    def _broken(self, x: Array) -> list[str]:
+    def _near(self, x: Array) -> Array:
+        """The feasible answer that x stands for: in floats, its running maximum within bounds."""
+        if self.integer or exact.is_exact(x) or not self._falls_or_leaves(x):
+            return x
+        low, high = (None if end is None else exact.as_float(end) for end in (self.lower, self.upper))
+        near = np.maximum.accumulate(x)
+        if self.last is not None:
+            high = exact.as_float(self.last)
+        if low is not None or high is not None:
+            near = np.clip(near, low, high)
+        if self.last is not None:
+            near[-1] = high
+        return near
+
+    def _falls_or_leaves(self, x: Array) -> bool:
+        """Whether x falls anywhere, or is not within the bounds, or has a wrong last entry."""
+        low, high, last = self.lower, self.upper, self.last
+        inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
+        inside = inside and (last is None or x[-1] == last)
+        # Without falls, all entries lie between the first and the last.
+        return not inside or bool(np.any(x[1:] < x[:-1]))
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        """The violations; `near` is the feasible answer beside x, which may be x itself."""
         if (chains := self.chains) is not None:
             return _broken_chains(chains, x)
         low, high, last = self.lower, self.upper, self.last
-        inside = (low is None or x[0] >= low) and (high is None or x[-1] <= high)
-        inside = inside and (last is None or x[-1] == last) and (not self.integer or x.dtype == np.int64)
-        if inside and not np.any(x[1:] < x[:-1]):
-            return []  # without falls, all entries lie between the first and the last
-        slack = 0 if self.integer else tolerance_for(x)
+        ends = exact.as_given([end for end in (low, high, last) if end is not None])
+        slack = 0 if self.integer else tolerance_for(x, np.asarray(self.noisy), ends)
+        far = [] if near is x else too_far(x, near, slack)
+        if near is not x and not far:
+            return []
+        if near is x and not self.integer and x.dtype.kind == "f":
+            return []
+        if (not self.integer or x.dtype == np.int64) and not self._falls_or_leaves(x):
+            return []
         found = list(fractional(x)) if self.integer else []
         for i in np.flatnonzero(x[1:] < x[:-1] - slack):
             found.append(f"increasing: x[{i}] = {x[i]} > x[{i + 1}] = {x[i + 1]}")
@@ -317,7 +347,7 @@ class Isotonic:
             found += [f"upper: x[{i}] = {x[i]} > {high}" for i in np.flatnonzero(x > high + slack)]
         if last is not None and abs(exact.difference(x[-1:], np.array([last]))[0]) > slack:
             found.append(f"last: x[{x.size - 1}] = {x[-1]}, not {last}")
-        return found
+        return found or far
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -434,6 +464,6 @@ def _nearly(
         return own
     # Entries of a float solver's answer lie near the costs' kinks and bounds. If they are read as lying on
     # them, the prices may prove more.
-    near, broke_near = chain.prices(x, tolerance_for(np.asarray(x, float), np.asarray(chain.y, float)))
+    near, broke_near = chain.prices(x, FEASIBILITY_TOLERANCE * rounding.reach(x, chain.y))
     read = judged(near, broke_near if broke_near >= 0 else broke)
     return min((read, own), key=lambda proof: proof.gap or 0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic.answers import answer_of, fractional, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
@@ -23,7 +23,7 @@ from models.tree import Tree
 from models.witnesses.arrays import real_array, whole_array
 from models.witnesses.node_prices import NEVER
 from models.witnesses.non_negative_prices import charges, named_prices, named_whole_prices
-from models.witnesses.tree_sums import SMALL, charged_sums
+from models.witnesses.tree_sums import SMALL, charged_sums, consistent
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +136,20 @@ class NonNegativeInference:
         return cost
 
     def violations(self, x: Any) -> list[str]:
-        """Negative and fractional counts, and nodes whose children do not sum to them."""
-        return self._broken(answer_of(x, (self.tree.size,), self.integer))
+        """Negative and fractional counts, and nodes whose children (in floats: leaves) do not sum to them."""
+        x = answer_of(x, (self.tree.size,), self.integer)
+        return self._broken(x, self._near(x))
 
-    def _broken(self, x: Array) -> list[str]:
+    def _near(self, x: Array) -> Array:
+        """The feasible answer that x stands for: of floats over the reals, the sums of its leaves."""
+        return x if self.integer or exact.is_exact(x) else consistent(self.tree, x, least=0.0)
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
         tree = self.tree
-        slack = 0 if self.integer else tolerance_for(x)
+        slack = 0 if self.integer else tolerance_for(x, self.data[0])
+        far = [] if near is x else too_far(x, near, slack)
+        if near is not x and not far:
+            return []
         found = [*fractional(x)] if self.integer else []
         found += [f"domain: x[{v}] = {x[v]}, under 0" for v in np.flatnonzero(x < -slack)]
         x = exact.widened(x, tree.size)
@@ -149,7 +157,7 @@ class NonNegativeInference:
         for i in np.flatnonzero(np.abs(sums - x[tree.internal]) > slack):
             v = tree.internal[i]
             found.append(f"consistency: node {v}: children sum to {sums[i]}, not {x[v]}")
-        return found
+        return found or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """A price λ[v] for the units of every node's children; linear time.
@@ -171,15 +179,17 @@ class NonNegativeInference:
         Parameters
         ----------
         x : array, shape (nodes,)
+            In floats, it stands for the sums of its leaves, if these are nearby: theirs is the objective.
         witness : mapping, optional
             ``prices``, shape (nodes,): λ; entries for leaves are ignored.
         """
         noisy, weights = self.data
         x = answer_of(x, noisy.shape, self.integer)
+        near = self._near(x)
+        if broken := self._broken(x, near):
+            return infeasible(self._cost(x), broken)
+        x = near
         objective = self._cost(x)
-        broken = self._broken(x)
-        if broken:
-            return infeasible(objective, broken)
         if self.integer:
             price: Any = whole_array(witness, "prices", x.shape)
             if price is None:
@@ -192,7 +202,7 @@ class NonNegativeInference:
         price = real_array(witness, "prices", x.shape)
         if price is None:
             price = np.zeros(noisy.size)
-            gap, worst, most = named_prices(self.tree.parent, *given, tolerance_for(given[0]), price)
+            gap, worst, most = named_prices(self.tree.parent, *given, tolerance_for(*given[:2]), price)
             reason = f"a unit of node {worst} costs {most:.6g} off its price"
         else:
             gap, reason = self._gap(given[0], price), LEFT

@@ -157,14 +157,17 @@ class StrategySDP:
         Parameters
         ----------
         x : array, shape (bins, bins)
+            Its symmetric part is meant, scaled if a diagonal entry is above 1 by a tolerance.
         witness : mapping, optional
             ``prices``, shape (bins,): μ; a negative one counts as 0.
         """
         lower = self._factor(x)
-        objective = self._cost(lower)
         broken = self._broken(x, lower)
         if lower is None or broken:
-            return infeasible(objective, broken)
+            return infeasible(self._cost(lower), broken)
+        # The feasible answer that x stands for: its symmetric part, scaled to a diagonal of at most 1.
+        lower = lower / math.sqrt(max(1.0, float(np.diag(np.asarray(x, float)).max())))
+        objective = self._cost(lower)
         if not SMALLEST <= objective < math.inf:
             reason = "the cost is too small or too large for floats: scale the workload"
             return Certificate(False, objective, 0.0, objective, {}, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,11 +157,15 @@ class Tree:
         self.add_up(out)
         return out
 
-    def add_up(self, values: NDArray[np.generic]) -> None:
+    def add_up(self, values: NDArray[Any]) -> None:
         """Add the children's rows to each node's row, in place, level by level; shape (size, ...)."""
-        for level in range(self.depth, 0, -1):
-            nodes = self.nodes_of(level)
-            np.add.at(values, self.parent[nodes], values[nodes])
+        start, child = self.children
+        cuts = np.searchsorted(self.internal, self.level_start)
+        for level in range(self.depth - 1, -1, -1):
+            nodes = self.internal[cuts[level] : cuts[level + 1]]
+            first, end = start[nodes[0]], start[nodes[-1] + 1]
+            rows = values[child[first:end]]
+            values[nodes] += np.add.reduceat(rows, start[nodes] - first, axis=0, dtype=values.dtype)
 
     def child_sums(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """For each internal node, the sum of its children's rows; shape (internal, ...)."""

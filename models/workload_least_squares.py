@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, tolerance_for
+from models.arithmetic.answers import answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
@@ -245,10 +245,32 @@ class WorkloadLeastSquares(OfChildren):
     def violations(self, x: Any) -> list[str]:
         """Negative counts, broken structural zeros, wrong sums over the children, and broken rules."""
         x = answer_of(x, self.shape, integer=False)
-        slack = tolerance_for(x)
+        return self._broken(x, self._near(x))
+
+    def _near(self, x: Array) -> Array:
+        """The answer that x stands for: of floats, without negative counts and scaled to the parent's cells.
+
+        Rules may be broken by a tolerance.
+        """
+        if exact.is_exact(x):
+            return x
+        near = np.where(self.fixed, 0.0, np.maximum(x, 0.0))
+        if self.parent is None:
+            return near
+        held = near.sum(axis=0)
+        return np.asarray(near * (np.asarray(self.parent, float) / np.where(held > 0, held, 1.0)))
+
+    def _broken(self, x: Array, near: Array) -> list[str]:
+        """The violations; `near` is the answer that x stands for, which of exact answers is x itself."""
+        parent = np.zeros(0) if self.parent is None else np.asarray(self.parent)
+        slack = tolerance_for(x, self.data[0], parent)
+        far = [] if near is x else too_far(x, near, slack)
         found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
         found += [f"zeros: x[{c}, {j}] = {x[c, j]}, not 0" for c, j in np.argwhere(self.fixed & (x > slack))]
-        return found + self.broken_sums(x, slack)
+        if near is not x and self.parent is not None:
+            for j in np.flatnonzero((near.sum(axis=0) == 0) & (parent > 0)):  # no factor gives it its sum
+                found.append(f"parent: cell {j}: the children sum to {x[:, j].sum()}, not {parent[j]}")
+        return found + self.broken_sums(x, slack) or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices of the parent's cells and of the rules, and a point where slopes are taken; linear time.
@@ -269,14 +291,18 @@ class WorkloadLeastSquares(OfChildren):
         Parameters
         ----------
         x : array, shape (children, cells)
-            Cost and bound are computed without rounding, also those of floats. A gap is allowed (see
-            `Certificate`), and sums may be off by a tolerance, unless x and the noisy answers are exact.
+            Cost and bound are computed without rounding, also those of floats. A gap is then allowed (see
+            `Certificate`). An answer in floats stands for the one scaled to the parent's cells, if that is
+            nearby; rules may be broken by a tolerance.
         witness : mapping, optional
             ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
             (children, cells): p; by default x.
         """
         x = answer_of(x, self.shape, integer=False)
-        exactly, cost, broken = self._exactly(x), squares(self, x), self.violations(x)
+        near = self._near(x)
+        exactly, broken = self._exactly(x), self._broken(x, near)
+        x = x if broken else near
+        cost = squares(self, x)
         objective = exact.counted(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")

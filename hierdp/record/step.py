@@ -171,8 +171,7 @@ def require_proved(
     NotSolved
         If it costs more; then the solver's claim is false, and nothing is released.
     NotProved
-        If the bound exceeds the cost of an exact answer; then the certificate is wrong. An answer in floats
-        may cost less than the bound if its sums are off by a tolerance.
+        If the bound exceeds the cost of the feasible answer; then the certificate is wrong.
     """
     from solvers import prove, solve
 
@@ -181,7 +180,7 @@ def require_proved(
         alone = model.certificate(claimed.x)
         proof = alone if alone else prove(model, claimed.x)
         witness = None if proof.bound == alone.bound else proof.witness
-    if proof.contradiction and not isinstance(proof.gap, float):
+    if proof.contradiction:
         raise NotProved(f"{name}: {proof.reason}. Please report this.")
     if not proof:
         better = (fast or solve)(model)

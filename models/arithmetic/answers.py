@@ -10,9 +10,15 @@ import numpy as np
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array
+from models.arithmetic.rounding import reach
 
 FEASIBILITY_TOLERANCE = 1e-6
-"""Relative amount by which an answer in floats may break a constraint; integer answers get none."""
+"""Relative distance of an answer in floats from the feasible one that it stands for; exact answers get none.
+
+A constraint that is broken by little may be worth much: in a chain of a million entries, falls of 1e-6 add
+up. So a model judges the cost of a feasible answer beside the given one, as far as it can name one in one
+pass, and this tolerance only says how near it must be.
+"""
 
 
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
@@ -92,12 +98,30 @@ def _place(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(axis) for axis in np.unravel_index(int(number), shape))
 
 
-def tolerance_for(x: Array, *others: Array) -> float:
-    """The difference up to which floats of this size count as equal; 0 for exact answers."""
+def tolerance_for(x: Array, *data: Array) -> float:
+    """How far an answer in floats may be from a feasible one; 0 for exact answers.
+
+    `FEASIBILITY_TOLERANCE` times the answer's largest entry; or, if that is less than 1, times the largest of
+    the data, but at most 1.
+    """
     if x.dtype.kind != "f":
         return 0
-    largest = max((max(float(a.max()), -float(a.min())) for a in (x, *others) if a.size), default=0.0)
-    return FEASIBILITY_TOLERANCE * max(1.0, largest)
+    largest = reach(x)
+    if largest < 1:
+        largest = max(largest, min(1.0, reach(*data)))
+    return FEASIBILITY_TOLERANCE * largest
+
+
+def too_far(x: Array, near: Array, slack: float) -> list[str]:
+    """Entries of an answer in floats that are farther from a feasible answer than `slack`, in words."""
+    apart = near - x
+    if apart.max(initial=0) <= slack and -apart.min(initial=0) <= slack:
+        return []
+    return [
+        f"all constraints together: x[{', '.join(map(str, place))}] = {x[tuple(place)]}, "
+        f"and {near[tuple(place)]} in the feasible answer beside it"
+        for place in np.argwhere(~(np.abs(apart) <= slack))  # NaN is far
+    ]
 
 
 def fractional(x: Array) -> Iterator[str]:

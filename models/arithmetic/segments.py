@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
-from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, tolerance_for
-from models.arithmetic.arrays import Array, Ints, read_only
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, tolerance_for, too_far
+from models.arithmetic.arrays import Array, Floats, Ints, read_only
 from models.arithmetic.kernels import kernel
+from models.arithmetic.rounding import BLOCK
 
 
 def checked_segments(total: ArrayLike, offsets: ArrayLike | None, size: int) -> tuple[Ints, Ints]:
@@ -55,28 +57,41 @@ def by_segment(reduce: np.ufunc, values: Array, offsets: Ints, empty: int) -> Ar
 
 
 def broken(x: Array, total: ArrayLike, offsets: Ints, integer: bool = True) -> list[str]:
-    """The violations of an answer that must be non-negative and have the right sum in every segment.
+    """The violations of an exact answer that must be non-negative and have the right sum in every segment.
 
-    It must also be whole if `integer`; otherwise floats may miss by `FEASIBILITY_TOLERANCE`.
+    It must also be whole if `integer`.
     """
     totals: Ints = read_only(np.atleast_1d(total))
-    held = read_only(np.ascontiguousarray(x))
-    if x.dtype == np.int64 and adds_up(held, totals, offsets):
+    if x.dtype == np.int64 and adds_up(read_only(np.ascontiguousarray(x)), totals, offsets):
         return []
-    if (
-        x.dtype == np.float64
-        and not integer
-        and _nearly_adds_up(held, totals, offsets, FEASIBILITY_TOLERANCE)
-    ):
-        return []
-    slack = 0 if integer else tolerance_for(x)
-    found = list(fractional(x)) if integer else []
-    found += [f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < -slack)]
+    return [*(fractional(x) if integer else []), *_wrong(x, total, totals, offsets, 0, 0)]
+
+
+def factors_of(x: Array, total: ArrayLike, offsets: Ints, noisy: Array) -> tuple[Floats, list[str]]:
+    """How to scale an answer in floats; and, if the result is not near, its violations.
+
+    The feasible answer beside x is ``max(x, 0)``, times a factor for each segment, so that it has its total
+    (up to rounding).
+    """
+    totals: Ints = read_only(np.atleast_1d(total))
+    factors = np.zeros(totals.size)
+    farthest, largest = _factors(read_only(np.ascontiguousarray(x)), totals, offsets, factors)
+    slack = FEASIBILITY_TOLERANCE * largest if largest >= 1 else tolerance_for(x, totals, noisy)
+    if farthest <= slack:
+        return factors, []
+    empty = (factors == 0) & (totals > 0)  # without positive entries
+    named = [*_wrong(x, total, totals, offsets, slack, slack * ~empty)]
+    return factors, named or too_far(x, np.maximum(x, 0) * np.repeat(factors, np.diff(offsets)), slack)
+
+
+def _wrong(
+    x: Array, total: ArrayLike, totals: Ints, offsets: Ints, slack: float, slacks: Any
+) -> Iterator[str]:
+    yield from (f"x >= 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x < -slack))
     sums = by_segment(np.add, exact.widened(x, x.size), offsets, empty=0)
-    for j in np.flatnonzero(abs(sums - totals) > slack * np.maximum(1, np.diff(offsets))):
+    for j in np.flatnonzero(abs(sums - totals) > slacks):
         whose = f"segment {j} adds up" if np.ndim(total) else "the counts add up"
-        found.append(f"total: {whose} to {sums[j]}, not {totals[j]}")
-    return found
+        yield f"total: {whose} to {sums[j]}, not {totals[j]}"
 
 
 @kernel()
@@ -98,19 +113,23 @@ def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
     return True
 
 
-@kernel(fastmath={"reassoc"})
-def _nearly_adds_up(x: Any, totals: Any, offsets: Any, tolerance: float) -> bool:
-    """Whether each segment's negative floats, and its sum's error per entry, are within the tolerance."""
+@kernel(fastmath={"reassoc", "nnan", "nsz"})
+def _factors(x: Any, totals: Any, offsets: Any, factors: Any) -> tuple[float, float]:
+    """Write the factors for finite x; returns the largest change, infinite if none will do, and entry."""
+    farthest, largest = 0.0, 0.0
     for j in range(totals.size):
         begin, end = offsets[j], offsets[j + 1]
-        mean = totals[j] // max(1, end - begin)
-        below, over = 0.0, float((end - begin) * mean - totals[j])
-        for start in range(begin, end, 1024):  # partial sums around the mean: little rounding
+        held, least, most = 0.0, 0.0, 0.0
+        for start in range(begin, end, BLOCK):  # partial sums: little rounding
             part = 0.0
-            for i in range(start, min(start + 1024, end)):
-                below += x[i] * (1.0 if x[i] < 0 else 0.0)
-                part += x[i] - mean
-            over += part
-        if max(-below, abs(over) / max(1, end - begin)) > tolerance:
-            return False
-    return True
+            for i in range(start, min(start + BLOCK, end)):
+                part += max(0.0, x[i])
+                least, most = min(least, x[i]), max(most, x[i])
+            held += part
+        if held > 0:
+            factors[j] = totals[j] / held
+        elif totals[j] > 0:
+            farthest = np.inf
+        farthest = max(farthest, -least, most * abs(factors[j] - 1) if most > 0 else 0.0)
+        largest = max(largest, most, -least)
+    return farthest, largest

@@ -85,8 +85,8 @@ class Chain:
         """
         light, heavy = (1.0, 1.0) if self.w is None else (float(self.w.min()), float(self.w.max()))
         ends = max(abs(float(end)) for end in box)
-        # x is in order, up to a tolerance, and no y is further from it than the objective allows.
-        largest = (1 + 1e-5) * max(abs(float(x[0])), abs(float(x[-1])), ends)
+        # x is in order, and no y is further from it than the objective allows.
+        largest = max(abs(float(x[0])), abs(float(x[-1])), ends)
         largest += rounding.farthest(objective, light, self.p) if objective else rounding.reach(self.y)
         steepest = rounding.reach(prices)
         if self.p == 2:

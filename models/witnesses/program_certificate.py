@@ -31,7 +31,9 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     program : Program
     variables : array, shape (program.size,)
         All variables, in order, the auxiliary ones included: int, Fraction or float. In floats, real
-        variables may break bounds and rows by `FEASIBILITY_TOLERANCE` of the largest; whole ones may not.
+        variables may break each bound, and all rows together, by `FEASIBILITY_TOLERANCE` of the largest (of
+        the data's largest number, but at most 1, if variables are less); whole variables may not. A row
+        counts with what it lacks over its largest coefficient.
     prices : array, shape (number of rows,)
         See `lagrangian_bound`.
 
@@ -39,7 +41,8 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     -------
     Certificate
         Its bound is that of `lagrangian_bound`. Optimal means a gap of 0; for a program with real variables
-        and an answer in floats, a gap of at most `FLOAT_TOLERANCE` times the objective (or 1, if larger).
+        and an answer in floats, a gap of at most `FLOAT_TOLERANCE` times the objective, or times the cost of
+        an answer that is wrong by as much as the data are large, but at most 1.
 
     Raises
     ------
@@ -61,8 +64,11 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
         raise ValueError(f"variable {wrong[0]} is {given[wrong[0]]}: it must be finite")
     in_floats = bool(np.issubdtype(given.dtype, np.floating)) and not program.integer.all()
     at, slack, tolerance = scaled([given]), Fraction(0), Fraction(0)
+    largest = Fraction(exact.reach(at.number), at.unit)
     if in_floats:
-        slack = Fraction(FEASIBILITY_TOLERANCE) * max(Fraction(1), Fraction(exact.reach(at.number), at.unit))
+        if largest < 1:
+            largest = max(largest, min(Fraction(1), _largest(program)))
+        slack = Fraction(FEASIBILITY_TOLERANCE) * largest
     bound, objective = lagrangian_bound(program, prices), _cost(program, at)
     broken = list(_broken(program, at, slack))
     if objective == INFINITY:
@@ -70,7 +76,7 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     if broken:
         return infeasible(objective, broken)
     if in_floats:
-        tolerance = Fraction(FLOAT_TOLERANCE) * max(Fraction(1), abs(Fraction(objective)))
+        tolerance = Fraction(FLOAT_TOLERANCE) * max(_unit(program, largest), abs(Fraction(objective)))
     gap, witness = objective - bound, {"prices": np.asarray(prices)}
     if gap < 0 and not in_floats:
         return Certificate(False, objective, None, gap, witness, CONTRADICTION)
@@ -91,33 +97,58 @@ def _shown(gap: Number) -> str:
 
 
 def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
-    """Violations of integrality, bounds and rows; a row's slack grows with its |coefficients|."""
+    """Violations of integrality, bounds and rows."""
     whole = times(divided(at.number, at.unit), at.unit) == at.number
     for j in np.flatnonzero(program.integer & ~whole).tolist():
         yield f"integer: {_variable(program, j)} = {at.value(j)}"
     slacks = Scaled(times(~program.integer, slack.numerator), slack.denominator)
-    for j, limit in _outside(at, _both(program, "blocks"), slacks):
+    for j, limit, _ in _outside(at, _both(program, "blocks"), slacks):
         yield f"bounds: {_variable(program, j)} = {at.value(j)}, not {limit}"
     row, variable, entry = entries(program)
     count = program.matrix.shape[0]
     held = Scaled(gathered(row, times(entry.number, at.number[variable]), count), entry.unit * at.unit)
-    size = gathered(row, np.abs(entry.number), count)
-    slacks = Scaled(times(np.maximum(size, entry.unit), slack.numerator), entry.unit * slack.denominator)
-    for i, limit in _outside(held, _both(program, "rows"), slacks):
-        yield f"{_row(program, i)}: {held.value(i)}, not {limit}"
+    steepest = np.zeros(count, entry.number.dtype)
+    np.maximum.at(steepest, row, np.abs(entry.number))
+    together: Number = Fraction(0)
+    named = False
+    for i, limit, short in _outside(held, _both(program, "rows"), Scaled(np.zeros(count, np.int64), 1)):
+        apart = short * entry.unit / int(steepest[i]) if steepest[i] else math.inf
+        together += apart
+        if apart > slack:
+            named = True
+            yield f"{_row(program, i)}: {held.value(i)}, not {limit}"
+    if together > slack and not named:
+        yield f"rows: all together are broken by {_shown(together)}, more than {_shown(slack)}"
+
+
+def _largest(program: Program) -> Fraction:
+    """The largest absolute value among the sides of bounds and rows and the centers of terms."""
+    both = [side.at for of in ("blocks", "rows") for side in _both(program, of)]
+    centers = [terms(program, kind)[2] for kind in ("quadratic", "absolute")]
+    return max(Fraction(exact.reach(part.number), part.unit) for part in (*both, *centers))
+
+
+def _unit(program: Program, largest: Fraction) -> Fraction:
+    """What the costliest term adds for variables that are wrong by `largest`, or 1 if that is less."""
+    unit = Fraction(0)
+    for kind, power in (("linear", 1), ("absolute", 1), ("quadratic", 2)):
+        weight = terms(program, kind)[1]
+        unit = max(unit, Fraction(exact.reach(weight.number), weight.unit) * largest**power)
+    costs = [table for term in tabulated(program) for table in tables(term) if table.size]
+    return min(Fraction(1), max([unit, *(Fraction(table.max() - table.min()) for table in costs)]))
 
 
 def _both(program: Program, of: str) -> tuple[Side, Side]:
     return sides(program, of, "lower"), sides(program, of, "upper")
 
 
-def _outside(at: Scaled, limits: tuple[Side, Side], slack: Scaled) -> Iterator[tuple[int, str]]:
-    """Which numbers are below the lower side or above the upper one by more than the slack."""
+def _outside(at: Scaled, limits: tuple[Side, Side], slack: Scaled) -> Iterator[tuple[int, str, Fraction]]:
+    """Which numbers are below the lower side or above the upper one by more than the slack; how far."""
     unit = math.lcm(at.unit, slack.unit, *(side.at.unit for side in limits))
     for (side, open_), sign, name in zip(limits, (1, -1), ("at least", "at most"), strict=True):
         short = times(minus(side.over(unit), at.over(unit)), sign)
         for i in np.flatnonzero(~open_ & (short > slack.over(unit))).tolist():
-            yield i, f"{name} {side.value(i)}"
+            yield i, f"{name} {side.value(i)}", Fraction(int(short[i]), unit)
 
 
 def _variable(program: Program, j: int) -> str:

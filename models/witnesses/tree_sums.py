@@ -39,6 +39,23 @@ def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
     return all(fits) and exact.total(x[0]) == total
 
 
+def consistent(tree: Tree, x: Array, least: Any = None, most: Any = None) -> Array:
+    """The consistent counts beside x: its leaves within their bounds, and the sums over them.
+
+    Parameters
+    ----------
+    tree : Tree
+    x : float array, shape (nodes, ...)
+    least, most : number, or array of the shape of the leaves' counts, optional
+    """
+    leaves = x[tree.leaves]
+    if least is not None:
+        np.maximum(leaves, least, out=leaves)
+    if most is not None:
+        np.minimum(leaves, most, out=leaves)
+    return np.asarray(tree.sum_up(leaves))
+
+
 def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[float, float]:
     """``Σ price · (sum of children − parent)`` over the inner nodes, and a bound on its error.
 

@@ -54,11 +54,13 @@ def test_what_is_no_number_is_refused_by_an_integer_model(wrong):
         answer_of(wrong, (2,), True)
 
 
-def test_tolerance_grows_with_the_largest_size():
+def test_tolerance_is_relative_to_the_answer_or_to_small_data():
     assert tolerance_for(np.array([1, 2])) == 0
-    assert tolerance_for(np.zeros(0)) == 1e-6
+    assert tolerance_for(np.zeros(0)) == tolerance_for(np.zeros(2), np.zeros(1)) == 0
     assert tolerance_for(np.array([-30.0, 2.0])) == pytest.approx(3e-5)
-    assert tolerance_for(np.array([0.5]), np.array([-7, 40])) == pytest.approx(4e-5)
+    assert tolerance_for(np.array([-30.0, 2.0]), np.array([-7e9])) == pytest.approx(3e-5)
+    assert tolerance_for(np.array([0.5]), np.array([-7, 40])) == pytest.approx(1e-6)
+    assert tolerance_for(np.array([1e-9]), np.array([2e-9]), np.array([-3e-9])) == pytest.approx(3e-15)
 
 
 def test_floats_beyond_64_bits_are_too_large_and_nothing_else():

@@ -193,12 +193,14 @@ def test_sums_broken_within_tolerance_gain_nothing():
     assert model.violations(noisy) == []
     proof = model.certificate(noisy)
     assert not proof
-    assert proof.reason.startswith("not feasible: consistency: it costs ")
+    # The noisy counts cost nothing; the sums of their leaves do.
+    assert proof.objective > 1.5 * solution.objective
     dearer = solution.x - 0.05 * (noisy - solution.x)
     assert model.violations(dearer) == []
     proof = model.certificate(dearer)
     assert not proof
-    assert proof.bound == pytest.approx(solution.bound, rel=1e-6)
+    # Lowered by the rounding of sums of 10^11, times slopes that are off by up to 1.
+    assert proof.bound == pytest.approx(solution.bound, rel=3e-6)
 
 
 def regular(branching) -> Tree:
@@ -325,13 +327,15 @@ def test_sums_broken_either_way_are_found_in_every_kind_of_tree():
                 assert proof.reason.startswith(f"not feasible: consistency: node {tree.parent[node]}: ")
 
 
-def test_sums_within_tolerance_do_not_prove_optimality():
+def test_sums_within_tolerance_cost_what_those_of_the_leaves_cost():
     tree = Tree([[0, 0]])
     far = ConstrainedInference(tree, [1000, 0, 0], 1)
     x = fast.answer(far)[0]
     x[0] += 5e-4
     assert far.violations(x) == []
-    assert far.certificate(x).reason.startswith("not feasible: consistency: it costs 0.33")
+    proof = far.certificate(x)  # x costs 0.33 less; the sums of its leaves are the best answer
+    assert proof.objective == pytest.approx(1e6 / 3, rel=1e-14)
+    assert far.objective(x) < 1e6 / 3 - 0.3
     near = ConstrainedInference(tree, [-1000, 1000, 1000], 1)
     assert fast.answer(near)[0].tolist() == [0, 0, 0]
     assert near.certificate([1e-4, 0.0, 0.0]).reason.startswith("not feasible: consistency: node 0: ")

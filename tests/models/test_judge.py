@@ -12,6 +12,7 @@ from models import (
     Clustering,
     ConstrainedInference,
     CumulativeQIP,
+    HierarchyQIP,
     Isotonic,
     Merging,
     NonNegativeInference,
@@ -25,10 +26,11 @@ from models import (
     constrained_inference,
     fixed_sum,
     lagrangian_bound,
+    lagrangian_certificate,
 )
 from models.arithmetic import distance, exact, rounding
 from models.arithmetic.rounding import Rounding
-from models.certificate import BELOW, CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
+from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, judge, judge_exactly
 from models.programs.terms import Block, Term, rows_of
 from models.witnesses import isotonic_prices, non_negative_prices
 from models.witnesses.tree_sums import charged_sums
@@ -39,17 +41,73 @@ from solvers import fast
 def test_a_gap_below_0_is_a_contradiction_and_proves_nothing(gap):
     exactly = not isinstance(gap, float)
     proof = judge(5, gap, exactly, {}, "why")
-    assert (proof.optimal, proof.bound, proof.reason) == (False, None, CONTRADICTION if exactly else BELOW)
+    assert (proof.optimal, proof.bound, proof.reason) == (False, None, CONTRADICTION)
     assert proof.contradiction
     assert proof.gap == gap
     assert not judge(5, 0, True, {}, "").contradiction
 
 
-def test_sums_that_are_off_by_a_tolerance_are_named_as_a_reason():
-    """A solver's answer in floats; the certificate is right."""
-    proof = SimplexQP([0.0, 0.0], 10**6, integer=False).certificate([5e5 - 0.2, 5e5 - 0.2])
-    assert proof.contradiction
-    assert proof.reason == BELOW
+def test_an_answer_whose_sums_are_off_by_a_tolerance_costs_what_the_feasible_one_beside_it_costs():
+    """A solver's answer in floats: 4e5 less than any feasible one, and its total off by a relative 4e-7."""
+    model = SimplexQP([0.0, 0.0], 10**6, integer=False)
+    proof = model.certificate([5e5 - 0.2, 5e5 - 0.2])
+    assert proof.optimal
+    assert not proof.contradiction
+    assert proof.objective == pytest.approx(5e11, rel=1e-15)  # the factor is rounded twice
+    assert model.objective([5e5 - 0.2, 5e5 - 0.2]) < 5e11 - 3e5
+
+
+FORK = Tree([[0, 0]])
+CELL = Workload.marginals((1,), [(0,)])
+MANY_STEPS = np.linspace(1, 0, 1_500_001)
+MANY_NODES = np.repeat([1e6, 1e3, 1e3 + 0.9], [1, 1000, 1000])
+
+
+@pytest.mark.parametrize(
+    ("model", "x"),
+    [
+        # Sums off by a relative 1e-6, beside noise of a few hundred.
+        (NonNegativeInference(Tree([[0]]), [3e8, 3e8 + 200], [1, 1]), [3e8, 3e8 + 200]),
+        (ConstrainedInference(Tree([[0]]), [3e8, 3e8 + 200], 1), [3e8, 3e8 + 200]),
+        (BlockInference(Tree([[0]]), CELL, [[3e8], [3e8 + 200]], [[1], [1]]), [[3e8], [3e8 + 200]]),
+        (HierarchyQIP(Tree([[0]]), [[3e8], [3e8 + 200]], 3 * 10**8, integer=False), [[3e8], [3e8 + 200]]),
+        (CumulativeQIP(Tree([[0]]), [[3e8], [3e8 + 200]], 3 * 10**8, integer=False), [[3e8], [3e8 + 200]]),
+        # Data so small that an absolute tolerance covers all of them.
+        (ConstrainedInference(FORK, [9e-9, 2e-9, 1e-9], 1), [9e-9, 2e-9, 1e-9]),
+        (NonNegativeInference(FORK, [9e-9, 2e-9, 1e-9], [1, 1, 1]), [9e-9, 2e-9, 1e-9]),
+        (BlockInference(FORK, CELL, [[9e-9], [2e-9], [1e-9]], [[1], [1]]), [[9e-9], [2e-9], [1e-9]]),
+        (WorkloadLeastSquares(CELL, [[2e-9]], [[1]], [9e-9]), [[2e-9]]),
+        (Isotonic([2e-9, 1e-9]), [2e-9, 1e-9]),
+        # Many constraints that are each broken by less than a millionth.
+        (Isotonic(MANY_STEPS), MANY_STEPS),
+        (Isotonic(MANY_STEPS, p=1), MANY_STEPS),
+        (SimplexQP(np.zeros(1_500_000), 1, integer=False), np.zeros(1_500_000)),
+        (
+            ConstrainedInference(Tree([[0] * 1000, range(1000)]), MANY_NODES, 1),
+            MANY_NODES,
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_feasible_only_by_a_tolerance_is_not_proved_where_that_pays(model, x):
+    """Each is the noisy data, which cost nothing; true answers cost something."""
+    assert model.objective(x) == 0
+    best, witness = fast.answer(model)
+    proved = model.certificate(best, witness)
+    assert proved.optimal
+    assert proved.bound > 0
+    for proof in (model.certificate(x), model.certificate(x, witness)):
+        assert not proof.contradiction
+        assert not proof.optimal or proof.objective == pytest.approx(proved.objective, rel=1e-7)
+
+
+def test_rows_of_a_program_that_are_each_broken_by_little_are_broken_together():
+    y = MANY_STEPS[::10] * np.linspace(1, 0.4, MANY_STEPS[::10].size)
+    program = Isotonic(y).program()
+    prices = np.zeros(y.size - 1)
+    proof = lagrangian_certificate(program, y, prices)
+    assert not proof.optimal
+    tiny = ConstrainedInference(FORK, [9e-9, 2e-9, 1e-9], 1).program()
+    assert not lagrangian_certificate(tiny, [9e-9, 2e-9, 1e-9], [0]).optimal
 
 
 def test_whole_numbers_get_no_tolerance_however_small_the_gap():
@@ -220,7 +278,6 @@ def test_a_program_with_rounded_numbers_bounds_nothing():
     assert rows_of("row", (1, 1), ([0], [0], [1]), 0, 0).rounded is False
 
 
-FORK = Tree([[0, 0]])
 SHAPES = {
     "tree of one variance": (
         lambda y, w: ConstrainedInference(FORK, y, 1 / w[0]),
@@ -345,8 +402,8 @@ def _forest(x):
 
 def _cost_of_a_tree(x):
     parent, x, noisy = _forest(x)
-    variance, price, inner = np.append(np.inf, np.ones(MANY)), np.zeros(MANY + 1), np.zeros((3, 1))
-    return constrained_inference._prices.py_func(parent, x, noisy, variance, price, *inner, 0.0)[0]
+    variance, given, inner = np.append(np.inf, np.ones(MANY)), np.zeros((2, MANY + 1)), np.zeros((2, 1))
+    return constrained_inference._prices.py_func(parent, x, noisy, variance, *given, *inner, 0.0)[0]
 
 
 def _gap_of_a_tree(_):
@@ -356,15 +413,19 @@ def _gap_of_a_tree(_):
     return non_negative_prices.named_prices.py_func(parent, x, noisy, weight, 0.0, np.zeros(MANY + 1))[0]
 
 
-def _gap_of_a_total(x):
+def _of_a_total(x):
+    """The cost, and the gap at a price of 0, which is the cost."""
     ends = np.array([0, MANY])
-    return fixed_sum._real_gap.py_func(*_flat(x), np.zeros(1), np.zeros(1, np.int64), ends)[0]
+    x, noisy, weights = _flat(x)
+    given = x, np.ones(1), noisy, weights, np.zeros(1), np.array([int(x.sum())]), ends
+    return fixed_sum._real_gap.py_func(*given)
 
 
 SUMS = {
     "distances": lambda x: distance._floats.py_func(*_flat(x), 2),
     "chains": lambda x: isotonic_prices._gap.py_func(*_flat(x), 2, False, 0.0, 1.0, np.zeros(MANY + 1)),
-    "totals": _gap_of_a_total,
+    "costs of totals": lambda x: _of_a_total(x)[0],
+    "totals": lambda x: _of_a_total(x)[1],
     "trees": _cost_of_a_tree,
     "trees of counts": _gap_of_a_tree,
 }

@@ -100,6 +100,8 @@ def test_other_solvers_agree(backend):
         model = NonNegativeInference.random(rng, 60)
         if model.integer and backend == "clarabel":
             continue
+        if not np.any(model.noisy):
+            continue  # nothing that a solver's tolerance could be small beside
         ours, theirs = solve(model), solve(model, backend, time_limit=300)
         assert ours.status == "optimal"
         if theirs.status == "unsupported":
