@@ -12,6 +12,7 @@ from models import (
     Clustering,
     ConstrainedInference,
     CumulativeQIP,
+    FixedSum,
     HierarchyQIP,
     Isotonic,
     Merging,
@@ -72,6 +73,7 @@ MANY_NODES = np.repeat([1e6, 1e3, 1e3 + 0.9], [1, 1000, 1000])
         (BlockInference(Tree([[0]]), CELL, [[3e8], [3e8 + 200]], [[1], [1]]), [[3e8], [3e8 + 200]]),
         (HierarchyQIP(Tree([[0]]), [[3e8], [3e8 + 200]], 3 * 10**8, integer=False), [[3e8], [3e8 + 200]]),
         (CumulativeQIP(Tree([[0]]), [[3e8], [3e8 + 200]], 3 * 10**8, integer=False), [[3e8], [3e8 + 200]]),
+        (Isotonic([3e8 + 200, 3e8]), [3e8 + 200, 3e8]),
         # Data so small that an absolute tolerance covers all of them.
         (ConstrainedInference(FORK, [9e-9, 2e-9, 1e-9], 1), [9e-9, 2e-9, 1e-9]),
         (NonNegativeInference(FORK, [9e-9, 2e-9, 1e-9], [1, 1, 1]), [9e-9, 2e-9, 1e-9]),
@@ -100,14 +102,52 @@ def test_an_answer_that_is_feasible_only_by_a_tolerance_is_not_proved_where_that
         assert not proof.optimal or proof.objective == pytest.approx(proved.objective, rel=1e-7)
 
 
-def test_rows_of_a_program_that_are_each_broken_by_little_are_broken_together():
-    y = MANY_STEPS[::10] * np.linspace(1, 0.4, MANY_STEPS[::10].size)
-    program = Isotonic(y).program()
-    prices = np.zeros(y.size - 1)
-    proof = lagrangian_certificate(program, y, prices)
+@pytest.mark.parametrize("kind", [HierarchyQIP, CumulativeQIP])
+def test_the_only_feasible_answer_is_proved_by_one_that_is_nearly_feasible(kind):
+    model = kind(Tree([[0]]), [[3e8], [3e8 + 200]], 3 * 10**8, integer=False)
+    proof = model.certificate([[3e8], [3e8 + 200]])
+    assert (proof.optimal, proof.objective) == (True, 200.0**2)
+
+
+def test_a_budget_that_is_exceeded_by_a_tolerance_buys_nothing():
+    proof = BudgetSplit([1, 1], 1).certificate([0.5 + 4e-7, 0.5 + 4e-7])
+    assert proof.optimal
+    assert proof.objective == pytest.approx(8, rel=1e-15)  # 8 · (1 − 1.6e-6) as it stands
+
+
+def test_a_sum_of_zeros_has_no_factor_that_gives_it_its_total():
+    two = FixedSum([1e7, 0.0, 0.0], [10**7, 1], 2, [0, 1, 3], integer=False)
+    assert two.violations([1e7, 0.0, 0.0]) == ["total: segment 1 adds up to 0.0, not 1"]
+    for kind in (HierarchyQIP, CumulativeQIP):
+        assert len(kind(Tree([]), [[0.0]], 1, integer=False).violations([[0.0]])) == 1
+    cells = Workload.marginals((2,), [(0,)])
+    model = WorkloadLeastSquares(cells, [[1e7, 0.0]], [[1]], [10**7, 1])
+    assert model.violations([[1e7, 0.0]]) == ["parent: cell 1: the children sum to 0.0, not 1"]
+
+
+def test_a_window_left_by_a_tolerance_is_no_contradiction():
+    """Leaves within their windows, whose sum is beyond the root's by a relative 5e-7."""
+    noisy = [[3e8, 0.0], [15e7 + 80, 0.0], [15e7 + 80, 0.0]]
+    model = HierarchyQIP(FORK, noisy, 3 * 10**8 + 60, window=50, integer=False)
+    proof = model.certificate([[3e8 + 60, 0.0], [15e7 + 30, 0.0], [15e7 + 30, 0.0]], {
+        "prices": [[0.0, 0.0]] * 3, "root_price": -1e9})  # fmt: skip
     assert not proof.optimal
+    assert not proof.contradiction
+
+
+def test_rows_of_a_program_that_are_each_broken_by_little_are_broken_together():
+    y = np.append(np.linspace(1.2, 0, 1500), 1000.0)  # each fall is less than a millionth of 1000
+    proof = lagrangian_certificate(Isotonic(y).program(), y, np.zeros(y.size - 1))
+    assert not proof.optimal
+    assert proof.reason.startswith("not feasible: rows: all together are broken by 1.2")
+
+
+def test_small_data_of_a_program_have_a_small_tolerance():
     tiny = ConstrainedInference(FORK, [9e-9, 2e-9, 1e-9], 1).program()
-    assert not lagrangian_certificate(tiny, [9e-9, 2e-9, 1e-9], [0]).optimal
+    assert not lagrangian_certificate(tiny, [9e-9, 2e-9, 1e-9], [0]).optimal  # its sums are wrong
+    proof = lagrangian_certificate(tiny, [3e-9, 2e-9, 1e-9], [0])
+    assert not proof.optimal  # it costs 3.6e-17, three times the optimum
+    assert proof.objective == pytest.approx(3.6e-17)
 
 
 def test_whole_numbers_get_no_tolerance_however_small_the_gap():
