@@ -180,8 +180,9 @@ def of_census(table: Any, attributes: Sequence[str]) -> tuple[Measurement, ...]:
 
     A row is a query of a geographic unit: `geocode`, `query_name` such as ``votingage * cenrace_dpq``,
     ``total_dpq`` or ``detailed_dpq``, `query_shape` (a size for each attribute, 1 if it is summed out),
-    `value` (the noisy answers, the last attribute fastest) and `variance`. The noise is discrete Gaussian
-    (registry.opendata.aws/census-2020-pl94-nmf). The names and the suffix are as in
+    `value` (the noisy answers, the last attribute fastest) and `variance`. These columns are as programs of
+    others read them, and not checked against the Bureau's description of the file. The noise is discrete
+    Gaussian (registry.opendata.aws/census-2020-pl94-nmf). The names of queries and their suffix are as in
     ``GLS/drivers/us_pl94_2020.py`` of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation. Categories are
     numbered from 0; a recode, such as hhinstlevels, is a key of its own.
 

@@ -126,13 +126,15 @@ def test_a_sum_of_zeros_has_no_factor_that_gives_it_its_total():
 
 
 def test_a_window_left_by_a_tolerance_is_no_contradiction():
-    """Leaves within their windows, whose sum is beyond the root's by a relative 5e-7."""
-    noisy = [[3e8, 0.0], [15e7 + 80, 0.0], [15e7 + 80, 0.0]]
+    """The root's count is 10 beyond its window, which saves 1300."""
+    noisy = [[3e8, -40.0], [15e7 + 60, -40.0], [15e7 + 60, -40.0]]
     model = HierarchyQIP(FORK, noisy, 3 * 10**8 + 60, window=50, integer=False)
-    proof = model.certificate([[3e8 + 60, 0.0], [15e7 + 30, 0.0], [15e7 + 30, 0.0]], {
-        "prices": [[0.0, 0.0]] * 3, "root_price": -1e9})  # fmt: skip
-    assert not proof.optimal
+    witness = {"prices": [[-70.0, 90.0], [0.0, 0.0], [0.0, 0.0]], "root_price": 190.0}
+    best = model.certificate([[3e8 + 50, 10.0], [15e7 + 25, 5.0], [15e7 + 25, 5.0]], witness)
+    assert (best.optimal, best.objective) == (True, 11500)
+    proof = model.certificate([[3e8 + 60, 0.0], [15e7 + 30, 0.0], [15e7 + 30, 0.0]], witness)
     assert not proof.contradiction
+    assert proof.reason == "not feasible: H4 domain: it costs 1300 less than any within the window"
 
 
 def test_rows_of_a_program_that_are_each_broken_by_little_are_broken_together():
