@@ -74,7 +74,7 @@ def save(model: Model, path: str | Path, answer: Any = None, witness: Witness | 
 def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> dict[str, Any]:
     """A model's data, an answer and its witness as arrays by name, which NumPy saves without pickling.
 
-    Integers of an answer or a witness are stored in the narrowest type that holds them all.
+    Integers of a witness are stored in the narrowest type that holds them all.
 
     Raises
     ------
@@ -97,20 +97,22 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
 def packed_answer(answer: Any, witness: Witness | None = None) -> dict[str, Any]:
     """An answer and its witness as arrays by name, without the model; see `packed`.
 
+    Integers of the answer are narrowed, too. (In `packed` that would change the files of released instances.)
+
     Raises
     ------
     ValueError
         If the witness holds something that is not data.
     """
     arrays: dict[str, Any] = {}
-    arrays[ABOUT] = np.array(json.dumps(_put_answer(np.asarray(answer), witness, arrays)))
+    arrays[ABOUT] = np.array(json.dumps(_put_answer(_narrowed(np.asarray(answer)), witness, arrays)))
     return arrays
 
 
 def _put_answer(answer: Array, witness: Witness | None, arrays: dict[str, Any]) -> dict[str, Any]:
     parts = {name: _narrowed(part) for name, part in (witness or {}).items()}
     return {
-        "answer": _put(_narrowed(answer), ANSWER, arrays),
+        "answer": _put(answer, ANSWER, arrays),
         "witness": {name: _put(part, f"{WITNESS}.{name}", arrays) for name, part in parts.items()},
     }
 

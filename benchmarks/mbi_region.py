@@ -1,0 +1,99 @@
+"""mbi's estimate of a region's table beside ours, from the same noisy margins: errors, loss and time.
+
+Run as ``python -m benchmarks.mbi_region --data ../shared/data`` where mbi 2.0 is installed. The table is
+Vermont's persons by county, group and age (224 cells); all margins are measured with the same noise. mbi's
+`MirrorDescent` and our `WorkloadLeastSquares` minimize the same squares over tables without negative counts;
+mbi estimates its total beforehand. It computes in float64, as it advises. Each draw is given to one after the
+other, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hierdp import Measurements
+from models import Workload, WorkloadLeastSquares
+from solvers import solve
+
+KEYS = ("county", "group", "age")
+MARGINS = [axes for size in range(4) for axes in combinations(range(3), size)]
+SHOWN = {"total": (), "counties": (0,), "group x age": (1, 2), "cells": (0, 1, 2)}
+
+
+def measured(
+    true: np.ndarray, names: list[list[Any]], sd: float, seed: int
+) -> tuple[Measurements, np.ndarray]:
+    """Noisy margins as measurements, and as one row of answers in the order of `MARGINS`."""
+    rng, frames, answers = np.random.default_rng(seed), [], []
+    for axes in MARGINS:
+        sums = true.sum(axis=tuple({0, 1, 2} - set(axes))).ravel()
+        noisy = sums + np.rint(rng.normal(0, sd, sums.size)).astype(int)
+        keys = pd.DataFrame(product(*(names[axis] for axis in axes)), columns=[KEYS[axis] for axis in axes])
+        frames.append(keys.assign(persons=noisy) if axes else pd.DataFrame({"persons": noisy}))
+        answers.append(noisy)
+    table = pd.concat([frames[-1], *frames[:-1]], ignore_index=True)  # the first names all categories
+    return Measurements.from_frame(table, list(KEYS), "persons", standard_error=sd), np.concatenate(answers)
+
+
+def by_mbi(found: Measurements, shape: tuple[int, ...]) -> np.ndarray:
+    """mbi's estimate with its defaults."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    import mbi
+
+    domain = mbi.Domain.fromdict({key: len(names) for key, names in found.categories.items()})
+    estimate = mbi.estimation.MirrorDescent().estimate(domain, found.to_mbi())
+    return np.asarray(estimate.project(KEYS).datavector()).reshape(shape)
+
+
+def by_hierdp(answers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Ours, proved."""
+    workload = Workload.marginals(shape, MARGINS)
+    found = solve(WorkloadLeastSquares(workload, [answers], np.ones(len(MARGINS))))
+    assert found.status == "optimal", found
+    return np.asarray(found.x, float).reshape(shape)
+
+
+def main() -> None:
+    """Compare, print, and write the rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with us-precincts-2020.parquet")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--sd", type=float, default=10.0)
+    parser.add_argument("--out", type=Path, help="CSV file for the rows")
+    given = parser.parse_args()
+    people = pd.read_parquet(given.data / "us-precincts-2020.parquet").query("state == 'VT'")
+    names = [sorted(people[key].unique()) for key in KEYS]
+    cells = pd.MultiIndex.from_product(names, names=KEYS)
+    true = people.groupby(list(KEYS)).persons.sum().reindex(cells, fill_value=0).to_numpy()
+    true = true.reshape([len(each) for each in names])
+    workload, rows = Workload.marginals(true.shape, MARGINS), []
+    for run in range(given.runs + 1):  # the first, in which both compile, is not kept
+        found, answers = measured(true, names, given.sd, run)
+        for name in ("mbi", "hierdp") if run % 2 else ("hierdp", "mbi"):
+            start = time.perf_counter(), time.process_time()
+            table = by_mbi(found, true.shape) if name == "mbi" else by_hierdp(answers, true.shape)
+            seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+            away = table - true
+            errors = {
+                of: float(np.sqrt((away.sum(axis=tuple({0, 1, 2} - set(axes))) ** 2).mean()))
+                for of, axes in SHOWN.items()
+            }
+            loss = float(((workload.answers(table.ravel()) - answers) ** 2).sum())
+            rows.append({"run": run, "by": name, **errors, "loss": loss, "seconds": seconds, "cpu": cpu})
+    frame = pd.DataFrame(rows).query("run > 0")
+    print(frame.groupby("by").median(numeric_only=True).drop(columns="run").round(3).to_string())
+    if given.out is not None:
+        frame.round(6).to_csv(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main()
