@@ -124,7 +124,8 @@ def _problem(
         save(model, files[0], answer, witness)
     entry = manifest.about(problem, which, truth.form, truth.variables)
     proof = None if answer is None else model.certificate(answer, witness)
-    optimum = truth.optimum if proof is None else proof.objective
+    # The cost of the stored answer itself; the certificate's, of floats, is that of a feasible one beside it.
+    optimum = truth.optimum if answer is None else model.objective(answer)
     if isinstance(optimum, float):
         optimum = float(f"{optimum:.12g}")
     if program is not None:
