@@ -3,8 +3,8 @@
 Run as ``python -m benchmarks.mbi_region --data ../shared/data`` where mbi 2.0 is installed. The table is
 Vermont's persons by county, group and age (224 cells); all margins are measured with the same noise. mbi's
 `MirrorDescent` and our `WorkloadLeastSquares` minimize the same squares over tables without negative counts;
-mbi estimates its total beforehand. It computes in float64, as it advises, with its default of 1,000 iterations
-and with 20,000. Each draw is given to one after the other, in turns.
+mbi estimates its total beforehand. It computes in float64, as it advises, with its default of 1,000
+iterations and with 20,000. Each draw is given to one after the other, in turns.
 """
 
 from __future__ import annotations
