@@ -1,4 +1,4 @@
-"""Doors in for what other programs' noisy counts look like, and one out, to mbi.
+"""Other programs' noisy counts as measurements, and measurements as those of mbi.
 
 None of these programs is needed: their results are read by the attributes and columns that they have.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hierdp.errors import InputError, listed
 from hierdp.measurements.rows import Measurement
-from hierdp.measurements.table import LAPLACE, NORMAL, UNKNOWN, counted, of_frame
+from hierdp.measurements.table import LAPLACE, NORMAL, UNKNOWN, measurement_of, of_frame
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 
 TUMULT = {"GEOMETRIC": GEOMETRIC, "LAPLACE": LAPLACE, "DISCRETE_GAUSSIAN": GAUSSIAN, "GAUSSIAN": NORMAL}
@@ -84,7 +84,7 @@ def of_mbi(measurements: Sequence[Any], domain: Any) -> tuple[Measurement, ...]:
         keys = {str(name): cells[picked, k] for k, name in enumerate(one.clique)}
         errors = np.full(answers.size, stddev)
         rows = np.arange(row, row + answers.size)
-        found.append(counted(keys, answers, UNKNOWN, np.nan, errors, rows))
+        found.append(measurement_of(keys, answers, UNKNOWN, np.nan, errors, rows))
         row += answers.size
     return tuple(found)
 
@@ -224,7 +224,7 @@ def of_census(table: Any, attributes: Sequence[str]) -> tuple[Measurement, ...]:
         keys |= {axes[k]: cells[k].astype(str).astype(object) for k in sorted(axes)}
         keys |= {one: np.full(answers.size, "0", object) for one in recodes if one not in keys}
         errors, rows = np.full(answers.size, float(variance) ** 0.5), np.arange(start, start + answers.size)
-        found.append(counted(keys, answers, GAUSSIAN, np.nan, errors, rows))
+        found.append(measurement_of(keys, answers, GAUSSIAN, np.nan, errors, rows))
         start += answers.size
     return tuple(found)
 

@@ -106,11 +106,13 @@ def of_frame(
         kept = [key for key in keys if filled[key].iloc[here[0]]]
         columns = {key: texts[key].to_numpy(object)[here] for key in kept}
         errors = spreads[here] if scale is None else None
-        found.append(counted(columns, answers[here], str(laws[here[0]]), float(str(value)), errors, here))
+        found.append(
+            measurement_of(columns, answers[here], str(laws[here[0]]), float(str(value)), errors, here)
+        )
     return tuple(found)
 
 
-def counted(
+def measurement_of(
     keys: dict[str, NDArray[Any]],
     answers: NDArray[Any],
     law: str,

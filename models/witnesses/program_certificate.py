@@ -32,8 +32,8 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     variables : array, shape (program.size,)
         All variables, in order, the auxiliary ones included: int, Fraction or float. In floats, real
         variables may break each bound, and all rows together, by `FEASIBILITY_TOLERANCE` of the largest (of
-        the data's largest number, but at most 1, if variables are less); whole variables may not. A row
-        counts with what it lacks over its largest coefficient.
+        the data's largest number, but at most 1, if variables are less); whole variables, and rows of these
+        alone, may not. A row counts with what it lacks over its largest coefficient.
     prices : array, shape (number of rows,)
         See `lagrangian_bound`.
 
@@ -107,14 +107,15 @@ def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
     row, variable, entry = entries(program)
     count = program.matrix.shape[0]
     held = Scaled(gathered(row, times(entry.number, at.number[variable]), count), entry.unit * at.unit)
-    steepest = np.zeros(count, entry.number.dtype)
+    steepest, real = np.zeros(count, entry.number.dtype), np.zeros(count, bool)
     np.maximum.at(steepest, row, np.abs(entry.number))
+    real[row[~program.integer[variable]]] = True  # rows without real variables must hold exactly
     together: Number = Fraction(0)
     named = False
     for i, limit, short in _outside(held, _both(program, "rows"), Scaled(np.zeros(count, np.int64), 1)):
         apart = short * entry.unit / int(steepest[i]) if steepest[i] else math.inf
         together += apart
-        if apart > slack:
+        if apart > slack or not real[i]:
             named = True
             yield f"{_row(program, i)}: {held.value(i)}, not {limit}"
     if together > slack and not named:

@@ -144,6 +144,18 @@ def test_rows_of_a_program_that_are_each_broken_by_little_are_broken_together():
     assert proof.reason.startswith("not feasible: rows: all together are broken by 1.2")
 
 
+def test_a_row_of_whole_variables_gets_no_tolerance():
+    """Beside a real variable, too: 10⁹ is not 10⁹ + 1, and the feasible answer costs 1."""
+    row = rows_of("whole", (1, 2), ([0], [0], np.array([1])), 10**9 + 1, 10**9 + 1)
+    blocks = [Block("x", (1,), 0, 2 * 10**9, True), Block("y", (1,), 0, 1)]
+    cost = Term("quadratic", np.array([0]), np.array([1]), np.array([10**9]))
+    program = Program("whole", blocks, [row], [cost])
+    proof = lagrangian_certificate(program, [1e9, 0.5], [0.0])
+    assert (proof.optimal, proof.bound) == (False, None)
+    assert proof.reason == "not feasible: whole, row 0: 1000000000, not at least 1000000001"
+    assert lagrangian_certificate(program, [1e9 + 1, 0.5], [2.0]).objective == 1
+
+
 def test_small_data_of_a_program_have_a_small_tolerance():
     tiny = ConstrainedInference(FORK, [9e-9, 2e-9, 1e-9], 1).program()
     assert not lagrangian_certificate(tiny, [9e-9, 2e-9, 1e-9], [0]).optimal  # its sums are wrong
