@@ -207,7 +207,8 @@ class ConstrainedInference:
             noisy = read_only(noisy)
         inner = int(self.tree.level_start[-2])
         price, near, below, spread = (np.full(n, zero) for n in (x.size, x.size, inner, inner))
-        found = prove(self.tree.parent, x, noisy, variance, price, near, below, spread, zero)
+        near[self.tree.leaves] = x[self.tree.leaves]
+        found = prove(self.tree.parent, noisy, variance, price, near, below, spread, zero)
         if not exactly and (broken := self._broken(x, near)):
             return infeasible(self.objective(x), broken)
         x = near
@@ -445,9 +446,9 @@ def _families(
 
 @kernel()
 def _prices(
-    parent: Any, x: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
+    parent: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
 ) -> Any:
-    """Write the nodes' prices to `price`, and the sums of the leaves of x to `near`, which is 0.
+    """Write the nodes' prices to `price`, and sums over the leaves to `near`, which is 0 at inner nodes.
 
     Returns the objective of these sums; the gap that the prices leave; the node whose cost differs most from
     its price, and by how much.
@@ -469,11 +470,7 @@ def _prices(
         p = parent[i]
         below[p] += estimate
         spread[p] += error
-        if i >= inner or not spread[i] > 0:
-            near[i] = x[i]
         near[p] += near[i]
-    if n == 1:
-        near[0] = x[0]
     cost, gap, worst, most = zero, zero, 0, zero
     for start in range(0, n, BLOCK):
         costs, gaps = zero, zero

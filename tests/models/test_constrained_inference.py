@@ -327,6 +327,12 @@ def test_sums_broken_either_way_are_found_in_every_kind_of_tree():
                 assert proof.reason.startswith(f"not feasible: consistency: node {tree.parent[node]}: ")
 
 
+def test_variances_that_underflow_hide_no_broken_sum():
+    model = ConstrainedInference(Tree([[0]] * 3), [5.0, 5.0, 1.0, 1.0], [1.0, 5e-324, 5e-324, 5e-324])
+    reason = model.certificate([5.0, 5.0, 1.0, 1.0]).reason
+    assert reason == "not feasible: consistency: node 1: children sum to 1.0, not 5.0"
+
+
 def test_sums_within_tolerance_cost_what_those_of_the_leaves_cost():
     tree = Tree([[0, 0]])
     far = ConstrainedInference(tree, [1000, 0, 0], 1)

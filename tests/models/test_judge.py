@@ -456,8 +456,8 @@ def _forest(x):
 
 def _cost_of_a_tree(x):
     parent, x, noisy = _forest(x)
-    variance, given, inner = np.append(np.inf, np.ones(MANY)), np.zeros((2, MANY + 1)), np.zeros((2, 1))
-    return constrained_inference._prices.py_func(parent, x, noisy, variance, *given, *inner, 0.0)[0]
+    variance, price, inner = np.append(np.inf, np.ones(MANY)), np.zeros(MANY + 1), np.zeros((2, 1))
+    return constrained_inference._prices.py_func(parent, noisy, variance, price, x, *inner, 0.0)[0]
 
 
 def _gap_of_a_tree(_):
