@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from hierdp.audit import CASES, Case, audit
+from hierdp.audit.analytic_events import ZeroNoise, largest
 from hierdp.audit.bound import at_least, at_most, least_epsilon
-from hierdp.audit.known import Undisturbed, largest
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from models.arithmetic.arrays import Ints
@@ -84,7 +84,7 @@ class Spared(SimulatedNoise):
         return largest(scores) if query == self.query else chosen, spend
 
 
-class _Asked(Undisturbed):
+class _Asked(ZeroNoise):
     """Keep the true counts of each query, and the scores of private choices."""
 
     def __init__(self) -> None:

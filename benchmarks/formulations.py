@@ -38,7 +38,7 @@ from models.programs.terms import Block, Rows, Term
 from solvers import solve, worker
 from solvers.backends.table import find
 from solvers.effort import Effort
-from solvers.plan import Plan
+from solvers.formulation import Formulation
 from solvers.probe import probe
 
 if TYPE_CHECKING:
@@ -179,8 +179,8 @@ def measure(model: Any, stated: Stated, backend: str, seconds: float) -> dict[st
     whole = bool(stated.program.integer.any())
     relaxed = whole and not row.integer
     program = stated.program.relaxed() if relaxed and not stated.piecewise else stated.program
-    plan = Plan(program, relaxed, stated.piecewise)
-    answer, building, solving = worker.run(row, plan, Effort(threads=1), seconds)
+    formulation = Formulation(program, relaxed, stated.piecewise)
+    answer, building, solving = worker.run(row, formulation, Effort(threads=1), seconds)
     return {
         "verdict": judged(model, answer),
         "seconds": building + solving,

@@ -80,7 +80,7 @@ def main() -> None:
     from hierdp.measurements import file
     from hierdp.measurements.measuring import Measuring
     from hierdp.measurements.recording import Recording
-    from hierdp.mechanisms.group_size import mechanism, repairs
+    from hierdp.mechanisms.group_size import mechanism, post_processing
     from hierdp.mechanisms.solver_options import SolverOptions
     from hierdp.privacy.budget import Ledger
     from hierdp.privacy.tabulated import TabulatedNoise
@@ -90,7 +90,7 @@ def main() -> None:
     from hierdp.tables import group_sizes
 
     large = counts + 1 if given.whole else counts // 5
-    size_table.LARGE, size_table.PART, repairs.CELLS_A_BLOCK = large, large // 4, large
+    size_table.LARGE, size_table.PART, post_processing.CELLS_A_BLOCK = large, large // 4, large
     Steps.MOST, Recording.MOST, file.ROWS = large // 2, large // 20, large // 20
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "homes.parquet", Path(folder) / "released"
@@ -98,7 +98,7 @@ def main() -> None:
         small = Path(folder) / "small.parquet"
         pq.write_table(pq.read_table(source).slice(0, 1_000), small)
         where = {"levels": [*CENSUS, "block"], "group": ["home"], "entities": "people", "max_size": MAX_SIZE}
-        method, noise = repairs.METHODS[given.method], TabulatedNoise()
+        method, noise = post_processing.METHODS[given.method], TabulatedNoise()
         warm = mechanism.group_size(group_sizes(small, **where), 1.0, noise, given.method)
         check(warm.write(Path(folder) / "warm"), limit=10**12)
         del warm
@@ -111,7 +111,7 @@ def main() -> None:
         del data
         noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, door, method)
         stages.end("draw noise")
-        counts = repairs.post_process(noisy, places, groups, method, steps, overwrite=True)
+        counts = post_processing.post_process(noisy, places, groups, method, steps, overwrite=True)
         del noisy
         stages.end("post-process and prove")
         made = Release(

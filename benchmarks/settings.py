@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.reproduce.study import table_lines
 from solvers.effort import OPTIONS, WITHOUT_PRESOLVE
-from solvers.settings import DOCUMENTED, SECONDS, THREADS, doors
+from solvers.settings import DOCUMENTED, SECONDS, THREADS, interfaces
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,10 +64,10 @@ def table() -> DataFrame:
 
 
 def _settings(solver: str) -> str:
-    """The settings of each door; doors with the same settings share a line."""
+    """The settings of each interface; interfaces with the same settings share a line."""
     of: dict[str, list[str]] = {}
-    for door, told in doors(solver).items():
-        of.setdefault(_listed(told), []).append(door)
+    for interface, told in interfaces(solver).items():
+        of.setdefault(_listed(told), []).append(interface)
     if len(of) == 1 and list(of.values()) == [["directly"]]:
         return next(iter(of))
     return "; ".join(f"{', '.join(through)}: {told}" for told, through in of.items())

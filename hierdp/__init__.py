@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hierdp.api import release as release
     from hierdp.counts.axes import Dates as Dates
     from hierdp.counts.axes import Names as Names
     from hierdp.counts.axes import Numbers as Numbers
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from hierdp.errors import InputError as InputError
     from hierdp.evaluation.compare import compare as compare
     from hierdp.evaluation.evaluate import evaluate as evaluate
-    from hierdp.front import release as release
     from hierdp.measurements.measurement import Measurements as Measurements
     from hierdp.mechanisms.repair.mechanism import repair as repair
     from hierdp.planning import plan as plan
@@ -53,7 +53,7 @@ _WHERE = {
     "evaluate": "hierdp.evaluation.evaluate",
     "open": "hierdp.published",
     "query": "hierdp.questions.query",
-    "release": "hierdp.front",
+    "release": "hierdp.api",
     "repair": "hierdp.mechanisms.repair.mechanism",
     "verify": "hierdp.verification.verify",
 }

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.again import Claimed
 from hierdp.check.budget import budget_of_one_row
+from hierdp.check.rerun import ClaimedMeasurements
 from hierdp.errors import InputError, listed, options_listed
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement, Measurements
@@ -88,7 +88,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     name = str(release.manifest["mechanism"])
     mechanism = released_by(name)
     checking = None if mechanism is None else mechanism.checking
-    if mechanism is None or checking is None or checking.again is None or checking.other is None:
+    if mechanism is None or checking is None or checking.rerun is None or checking.other is None:
         raise InputError(f"no other method starts from the measurements of a release by {name}")
     if method not in (names := [one.name for one in mechanism.methods]):
         raise InputError(
@@ -108,7 +108,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
         wanted = {key: value for key, value in manifest.items() if key != "solved"}
         wanted |= {"mechanism": method, "settings": settings}
         steps = Steps(solving, ALL)
-        table, found = checking.again(measure, steps, release.table, wanted, release.regions)
+        table, found = checking.rerun(measure, steps, release.table, wanted, release.regions)
         measure.end()
     except OtherQuery as other:
         raise InputError(
@@ -143,7 +143,7 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
     InputError
         If its measurements are not those of its method.
     """
-    recorded = Recorded(Claimed(release))
+    recorded = Recorded(ClaimedMeasurements(release))
     asked: list[Query] = []
 
     class Noting:
@@ -163,9 +163,9 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
     def stop(_name: str, _model: Model, _problems: Sequence[str] = ()) -> Step:
         raise _Solves
 
-    assert checking.again is not None
+    assert checking.rerun is not None
     try:
-        checking.again(Noting(), stop, release.table, manifest, release.regions)
+        checking.rerun(Noting(), stop, release.table, manifest, release.regions)
     except _Solves:
         pass
     except Differs as differs:
@@ -177,7 +177,7 @@ class _Same:
     """Gives recorded answers to the queries that they were given to, and to no others."""
 
     def __init__(self, release: Written, asked: Sequence[Query]) -> None:
-        self._recorded, self._left = Recorded(Claimed(release)), iter(asked)
+        self._recorded, self._left = Recorded(ClaimedMeasurements(release)), iter(asked)
 
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.

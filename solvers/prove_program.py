@@ -20,7 +20,7 @@ from models.programs.terms import Term
 from solvers import worker
 from solvers.backends.table import Backend, find
 from solvers.effort import Effort
-from solvers.plan import refine
+from solvers.formulation import refine
 from solvers.solution import Answer
 
 UNITS = (1, 2, 12, 2**20)
@@ -90,7 +90,7 @@ def prove_program(
 
 @dataclass(frozen=True, eq=False)
 class DualPlan:
-    """Lets a backend find prices of a program's rows, as `solvers.plan.Plan` lets it find an answer.
+    """Lets a backend find prices of a program's rows, as a `Formulation` lets it find an answer.
 
     The backend gets the program without integrality. If all squares are of whole variables, they are replaced
     by lines through their values at whole numbers, so that the prices bound the optimum over whole numbers.

@@ -342,12 +342,12 @@ DOCUMENTED: dict[str, Documented] = {
 }  # fmt: skip
 
 
-def doors(solver: str) -> dict[str, dict[str, Any]]:
+def interfaces(solver: str) -> dict[str, dict[str, Any]]:
     """What a solver gets, by the library through which it is reached; options inside an option alone.
 
     Examples
     --------
-    >>> doors("QOCO")
+    >>> interfaces("QOCO")
     {'cvxpy': {'abstol': 1e-09, 'reltol': 1e-09}}
     """
     own = {"HIGHS": HIGHS, "GUROBI": GUROBI, "SCIP": SCIP, "PDLP": PDLP, "CUPDLPX": CUPDLPX}
@@ -357,7 +357,7 @@ def doors(solver: str) -> dict[str, dict[str, Any]]:
         "qpsolvers": QPSOLVERS.get(solver.lower(), {}),
         "pyomo": next((told for name, told in PYOMO.items() if name.partition("_")[0] == solver.lower()), {}),
     }
-    return {door: _flat(told) for door, told in found.items() if told}
+    return {interface: _flat(told) for interface, told in found.items() if told}
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

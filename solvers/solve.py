@@ -15,7 +15,7 @@ from solvers import worker
 from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import EXACT, Backend, find
 from solvers.effort import Effort
-from solvers.plan import Plan, is_whole, plan
+from solvers.formulation import Formulation, formulate, is_whole
 from solvers.residuals import rounding
 from solvers.settings import kept
 from solvers.solution import Answer, Solution
@@ -100,17 +100,17 @@ def solve(
         return Solution(chosen.name, chosen.version, "unsupported", message=str(too_large))
     if tolerance is not None:
         effort = replace(effort, tolerance=max(tolerance, kept(program)))
-    chosen_plan = plan(program, chosen)
-    if isinstance(chosen_plan, str):
-        return Solution(chosen.name, chosen.version, "unsupported", message=chosen_plan)
+    formulated = formulate(program, chosen)
+    if isinstance(formulated, str):
+        return Solution(chosen.name, chosen.version, "unsupported", message=formulated)
     stating = time.perf_counter() - started
     if time_limit is not None and stating_counts:
         time_limit -= stating
         if time_limit <= 0:
             late = "stating the program took all of the time"
             return Solution(chosen.name, chosen.version, "time_limit", build_seconds=stating, message=late)
-    answer, building, solving = worker.run(chosen, chosen_plan, effort, time_limit, stating_counts)
-    return checked(model, program, chosen_plan, answer, chosen, stating + building, solving)
+    answer, building, solving = worker.run(chosen, formulated, effort, time_limit, stating_counts)
+    return checked(model, program, formulated, answer, chosen, stating + building, solving)
 
 
 def _conic(model: Any, chosen: Backend, effort: Effort, time_limit: float | None) -> Solution:
@@ -179,7 +179,7 @@ def _fast(model: Model | Program, chosen: Backend) -> Solution:
 def checked(
     model: Model | Program,
     program: Program,
-    used: Plan,
+    used: Formulation,
     answer: Answer,
     backend: Backend,
     build_seconds: float,

@@ -191,7 +191,7 @@ def _growing(row: Backend, time_limit: float, recognizes: Collection[str], patie
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """A `solvers.plan.Plan`: solve, add rows, and solve again."""
+    """A `solvers.formulation.Formulation`: solve, add rows, and solve again."""
 
     program: Program
     more: Rows

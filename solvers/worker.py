@@ -108,14 +108,14 @@ def _stop_all() -> None:
 
 
 def run(
-    backend: Any, plan: Any, effort: Effort, seconds: float | None, stating_counts: bool = False
+    backend: Any, formulation: Any, effort: Effort, seconds: float | None, stating_counts: bool = False
 ) -> tuple[Answer, float, float]:
-    """Solve a plan in the backend's process: ``(answer, build seconds, solve seconds)``.
+    """Solve a formulation in the backend's process: ``(answer, build seconds, solve seconds)``.
 
     The limit is for the solve, with `stating_counts` also for building the program.
     """
     started = time.perf_counter()
-    question = "solve", backend, plan, effort, seconds, stating_counts
+    question = "solve", backend, formulation, effort, seconds, stating_counts
     stating = STATING_SECONDS if seconds is None or not stating_counts else seconds + STARTING_SECONDS
     try:
         built, (answer, solving) = _worker(backend).ask(question, seconds, stating)
@@ -146,12 +146,12 @@ def _serve(line: Connection) -> None:
             line.send(None)
             line.send(question[1].finds_solver())
             continue
-        _, backend, plan, effort, seconds, stating_counts = question
+        _, backend, formulation, effort, seconds, stating_counts = question
         started = built = time.perf_counter()
         stated, cpu = False, time.process_time()
         try:
             with _at_most(effort.memory):
-                solve = plan.open(backend, effort)
+                solve = formulation.open(backend, effort)
                 built = time.perf_counter()
                 line.send(built - started)
                 stated = True

@@ -29,7 +29,7 @@ from hierdp.counts import size_table
 from hierdp.execution import store
 from hierdp.measurements import file
 from hierdp.measurements.recording import Recording
-from hierdp.mechanisms.group_size import repairs
+from hierdp.mechanisms.group_size import post_processing
 from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds
 from models import Chebyshev, Isotonic
@@ -160,7 +160,7 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
 def test_memory_is_measured_by_stage(monkeypatch, capsys):
-    sets = [(size_table, "LARGE"), (size_table, "PART"), (repairs, "CELLS_A_BLOCK")]
+    sets = [(size_table, "LARGE"), (size_table, "PART"), (post_processing, "CELLS_A_BLOCK")]
     sets += [(Steps, "MOST"), (Recording, "MOST"), (file, "ROWS")]
     for module, name in sets:
         monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets

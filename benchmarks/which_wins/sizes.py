@@ -23,7 +23,7 @@ from hierdp.data.taxi import taxi
 from hierdp.demo import read
 from hierdp.mechanisms import count_of_counts, group_size
 from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.reproduce.runs import noise_for

@@ -9,7 +9,7 @@ import numpy as np
 
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.budgets import closed_form, equal, geometric, iterated, noise_variance, quadtree
-from hierdp.analysis.given import Given
+from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.grids import feasible
 from hierdp.analysis.queries import Queries
 from hierdp.analysis.shape import height
@@ -73,9 +73,9 @@ def quadtree_split(queries: Queries, branching: int, epsilon: float) -> Floats:
 
 
 def branchings(queries: Queries) -> list[int]:
-    """Branching factors to try: 2 … min(n, `MOST_BRANCHING`), if feasible; for `Given`, a sample above 16."""
+    """Branching factors to try: 2 … min(n, `MOST_BRANCHING`), a sample above 16 for listed queries."""
     tried = range(2, min(queries.bins, MOST_BRANCHING) + 1)
-    if isinstance(queries, Given):
+    if isinstance(queries, ExplicitWorkload):
         return sorted({b for b in tried if b <= 16} | {round(16 * 1.2**k) for k in range(24)} & set(tried))
     return [b for b in tried if feasible(queries.bins, b, queries.dimensions)]
 
@@ -155,7 +155,7 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
     by_equal, by_geometric = best_by(equal_split), best_by(geometric_split)
     yield row("H_b^c", by_equal[0], equal_split, "equal", "best b, constrained inference: the paper's advice")
     yield row("H_b,g^c", by_geometric[0], geometric_split, "geometric", "best b")
-    few = FEW if queries.dimensions == 1 and not isinstance(queries, Given) else FEW // 8
+    few = FEW if queries.dimensions == 1 and not isinstance(queries, ExplicitWorkload) else FEW // 8
     splits = {b: iterated(queries, b, epsilon) for b in {*by_equal[:few], *by_geometric[:few]}}
     best = min(splits, key=lambda b: splits[b].variance)
     found = splits[best]

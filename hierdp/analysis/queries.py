@@ -1,7 +1,7 @@
 """Workloads: the queries to prepare for, and each method's mean variance over them.
 
 `Regular` is a product of all ranges, all prefixes, or the whole along each dimension; its means need no list
-of queries. A list of queries is a `hierdp.analysis.given.Given`.
+of queries. A list of queries is a `hierdp.analysis.explicit_workload.ExplicitWorkload`.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from hierdp import execution
+from hierdp.audit.analytic_events import ZeroNoise, all_over, direction, moves, parts_of
 from hierdp.audit.bound import at_least, at_most, least_epsilon
 from hierdp.audit.cases import CASES as CASES
 from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Event, chosen
 from hierdp.audit.finding import Finding as Finding
-from hierdp.audit.kept import findings, settings
-from hierdp.audit.known import Undisturbed, all_over, direction, moves, parts_of
 from hierdp.audit.samplers import SAMPLERS as SAMPLERS
+from hierdp.audit.saved_findings import findings, settings
 from hierdp.errors import InputError
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.record.case import Case as Case
@@ -139,7 +139,7 @@ def _finding(case: Case, runs: int, miss: float, source: NoiseSource, seed: int)
 
 def _event(case: Case, seen: tuple[list[Seen], list[Seen]], claim: Claim, miss: float) -> Event:
     """The event chosen on these runs, among events found in them and events known in advance."""
-    truths = [case.seen(case.release(side, Undisturbed())) for side in (0, 1)]
+    truths = [case.seen(case.release(side, ZeroNoise())) for side in (0, 1)]
     moved = moves((truths[0], truths[1]))
     along = [
         dict(zip(part, direction(part, list(part)).tolist(), strict=True))

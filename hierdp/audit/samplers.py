@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from hierdp.audit.known import Undisturbed
-from hierdp.mechanisms.words import PERSON
+from hierdp.audit.analytic_events import ZeroNoise
+from hierdp.mechanisms.neighbours import PERSON
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import BLOCK, ExactNoise, Noise
 from hierdp.record.case import EPSILON, Case
@@ -35,7 +35,7 @@ def _run(data: Counts, noise: Noise, source: Callable[[], Noise]) -> Release:
     counts = np.zeros(blocks * at_once + 1, dtype=np.int64)
     counts[firsts] = 20
     counts[firsts[list(larger)]] += 1
-    drawn = noise if isinstance(noise, Undisturbed) else source()
+    drawn = noise if isinstance(noise, ZeroNoise) else source()
     made = drawn.geometric(counts, "counts", 1, EPSILON)
     shown = np.sort(np.concatenate([firsts, firsts[:-1] + 1]))  # also counts of 0
     table = pd.DataFrame({"place": shown, "count": made.counts[shown]})

@@ -35,7 +35,7 @@ _SAID: dict[str, Status] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class ReadAnswer:
     """The contents of a solution file.
 
     Attributes
@@ -76,7 +76,7 @@ BESIDE = (CONSTANT, "quadobjvar", "qmatrixvar")
 """Variables that are in an .lp but not in the .mps, or that SCIP adds for an objective with squares."""
 
 
-def read_answer(path: Path) -> Told:
+def read_answer(path: Path) -> ReadAnswer:
     """Read a solution file.
 
     JSON is an object with ``x`` (a list of numbers, nested or not, or an object by names), and optionally
@@ -92,7 +92,7 @@ def read_answer(path: Path) -> Told:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes")
         if path.suffix == ".npy":
-            return Told(_finite(_numbers(path)))
+            return ReadAnswer(_finite(_numbers(path)))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         raise InputError(f"{path} cannot be read: {failure}") from None
@@ -114,7 +114,7 @@ def _numbers(path: Path) -> Array:
     return found.ravel()
 
 
-def _json(text: str) -> Told:
+def _json(text: str) -> ReadAnswer:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise InputError("it is no JSON object with an entry 'x'")
@@ -127,18 +127,18 @@ def _json(text: str) -> Told:
         values = []
     else:
         values = [float(value) for value in np.asarray(x, float).ravel().tolist()]
-    return Told(_finite(values), status, None if bound is None else float(bound))
+    return ReadAnswer(_finite(values), status, None if bound is None else float(bound))
 
 
-def _sol(text: str) -> Told:
+def _sol(text: str) -> ReadAnswer:
     if text.lstrip().startswith("<?xml"):
         named = re.findall(r'<variable name="([^"]+)"[^>]*? value="([^"]+)"', text)
         said = re.search(r'solutionStatusString="([^"]+)"', text)
-        return Told(_finite({name: float(value) for name, value in named}), _status(said))
+        return ReadAnswer(_finite({name: float(value) for name, value in named}), _status(said))
     said = re.search(r"(?im)^solution status:\s*(.+?)\s*$", text)  # SCIP
     if text.startswith("Model status"):  # HiGHS
         said = re.search(r"(?m)^Model status\s*:?\s*\n?\s*(.+?)\s*$", text)
-    return Told(_finite(dict(_columns(text))), _status(said))
+    return ReadAnswer(_finite(dict(_columns(text))), _status(said))
 
 
 def _columns(text: str) -> Iterator[tuple[str, float]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.bench import manifest
-from hierdp.bench.answers import SUFFIXES, Told, read_answer
+from hierdp.bench.answers import SUFFIXES, ReadAnswer, read_answer
 from hierdp.bench.no_optimum import row_of
 from hierdp.bench.point import cost
 from hierdp.bench.problems import program_of
@@ -28,7 +28,7 @@ from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from models.programs.texts import Stated
 from solvers.backends.table import Backend
-from solvers.plan import WHOLE, Plan
+from solvers.formulation import WHOLE, Formulation
 from solvers.solution import Answer, Solution
 from solvers.solve import checked
 
@@ -169,7 +169,7 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
                 yield Row(name, told.status or "", "unreadable", message=f"{path}: {wrong}.")
 
 
-def _without_optimum(name: str, told: Told, status: str) -> Row:
+def _without_optimum(name: str, told: ReadAnswer, status: str) -> Row:
     """Judge the answer to a problem that is proved to be infeasible or unbounded."""
     claim = told.status or ""
     if claim == status:
@@ -180,7 +180,7 @@ def _without_optimum(name: str, told: Told, status: str) -> Row:
     return Row(name, claim, "missing", message=f"It is proved {status}; the file {what}.")
 
 
-def _judged(name: str, told: Told, known: Instance, made: Stated | None) -> Row:
+def _judged(name: str, told: ReadAnswer, known: Instance, made: Stated | None) -> Row:
     truth = _truth(known)
     optimum = truth.optimum if truth.proved else None
     values = told.columns(made.columns) if made is not None and len(told.values) else None
@@ -266,7 +266,7 @@ def _truth(known: Instance) -> KnownOptimum:
     return KnownOptimum(proof.objective, proof.optimal, 0, None, "")
 
 
-def _found(known: Instance, told: Told, values: list[float] | None) -> Solution:
+def _found(known: Instance, told: ReadAnswer, values: list[float] | None) -> Solution:
     """The answer of the model, checked as a backend's would be."""
     model: Any = known.model
     small = known.answer is None or known.answer.size <= STATED_UP_TO
@@ -285,10 +285,12 @@ def _found(known: Instance, told: Told, values: list[float] | None) -> Solution:
                 f"it has {len(told.values):,} values; the answer has {own:,}, and the .mps has other columns"
             )
         variables[:own] = told.values
-    return checked(model, program, Plan(program), Answer(status, variables, told.bound), _FILE, 0.0, 0.0)
+    return checked(
+        model, program, Formulation(program), Answer(status, variables, told.bound), _FILE, 0.0, 0.0
+    )
 
 
-def _unstated(known: Instance, told: Told) -> Solution:
+def _unstated(known: Instance, told: ReadAnswer) -> Solution:
     """The answer to a model that is not a program, or too large to state: as the model itself judges it."""
     model: Any = known.model
     if isinstance(told.values, dict) or known.answer is None or len(told.values) != known.answer.size:

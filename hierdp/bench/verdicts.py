@@ -78,9 +78,9 @@ class KnownOptimum:
         return cls(None, True, program.size, rows, form, status == "infeasible", none=status)
 
     @property
-    def known(self) -> judge.Truth:
+    def known(self) -> judge.KnownBounds:
         """The same facts, in the judge's form."""
-        return judge.Truth(self.optimum if self.proved else None, self.optimum, self.infeasible)
+        return judge.KnownBounds(self.optimum if self.proved else None, self.optimum, self.infeasible)
 
     @classmethod
     def of(

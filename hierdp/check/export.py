@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.again import Again
+from hierdp.check.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.measuring import Differs
@@ -97,4 +97,4 @@ def for_each_step(release: Path, use: Use, limit: int = LIMIT) -> None:
         return model.certificate(step.x, step.witness)
 
     with suppress(Differs):
-        Again(mechanism.checking, found, release / PROOFS, limit)(Replay(saved, prove))
+        Rerun(mechanism.checking, found, release / PROOFS, limit)(Replay(saved, prove))

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
-from hierdp.privacy.twice import CountNoise, Floats, Recovered, Twice
+from hierdp.privacy.redundant_sums import CountNoise, Floats, Recovered, RedundantSums
 from models.arithmetic.arrays import Ints
 
 ODDS = 1e6
@@ -52,13 +52,15 @@ FINEST = 1801
 
 
 def check_noise(
-    twice: Iterable[Twice], recovered: Iterable[Recovered] = (), spends: Iterable[Mapping[str, Any]] = ()
+    twice: Iterable[RedundantSums],
+    recovered: Iterable[Recovered] = (),
+    spends: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[CheckResult]:
     """Yield one line about all noisy counts, and all sums that were measured twice; none if there are none.
 
     Parameters
     ----------
-    twice : iterable of Twice
+    twice : iterable of RedundantSums
     recovered : iterable of Recovered
         The noisy counts of each query.
     spends : iterable of mapping
@@ -85,7 +87,9 @@ def check_noise(
         yield CheckResult("noise", HOLDS, "; ".join(parts))
 
 
-def _near_zero(recovered: Iterable[Recovered], spends: Iterable[Mapping[str, Any]]) -> Iterator[Twice]:
+def _near_zero(
+    recovered: Iterable[Recovered], spends: Iterable[Mapping[str, Any]]
+) -> Iterator[RedundantSums]:
     """The noisy counts of each query as differences from 0: noise and unknown constants."""
     laws = {
         spend["query"]: CountNoise.of(spend)
@@ -99,10 +103,10 @@ def _near_zero(recovered: Iterable[Recovered], spends: Iterable[Mapping[str, Any
     for query, noisy in parts.items():
         off = np.concatenate(noisy).astype(np.float64)
         ones = np.ones(off.size, dtype=np.int64)
-        yield Twice(query, off, laws[query], ones, None, chosen_of=0, near_zero=True)
+        yield RedundantSums(query, off, laws[query], ones, None, chosen_of=0, near_zero=True)
 
 
-def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
+def _evidence(twice: RedundantSums) -> Iterator[tuple[bool, float]]:
     """The logarithms of inverse p-values, each with whether it is evidence of too little noise."""
     there = twice.counts > 0
     off, counts = twice.differences[there], twice.counts[there]
@@ -119,7 +123,7 @@ def _evidence(twice: Twice) -> Iterator[tuple[bool, float]]:
         yield False, _mean([_much(twice, off, counts, deviations, c) for c in MUCH])
 
 
-def _little(twice: Twice, off: Floats, fresh: Floats, kinds: Ints, kind: Ints, c: float) -> float:
+def _little(twice: RedundantSums, off: Floats, fresh: Floats, kinds: Ints, kind: Ints, c: float) -> float:
     first = np.unique(kind, return_index=True)[1]
     normal = np.linspace(-9, 9, int(FINEST * max(1.0, math.sqrt(c / 64))) | 1)
     weights = np.exp(-(normal**2) / 2) / np.exp(-(normal**2) / 2).sum()
@@ -133,7 +137,7 @@ def _little(twice: Twice, off: Floats, fresh: Floats, kinds: Ints, kind: Ints, c
     return float((-c * off**2 / fresh - np.array(expected)[kind]).sum())
 
 
-def _much(twice: Twice, off: Floats, counts: Ints, deviations: Floats, c: float) -> float:
+def _much(twice: RedundantSums, off: Floats, counts: Ints, deviations: Floats, c: float) -> float:
     laws = [law for law in (twice.law, twice.own) if law is not None and not law.gaussian]
     most = min((0.9 / law.scale for law in laws), default=math.inf)
     # If the parents were chosen, one s for all: the bound covers the noise of the parents left out, too.

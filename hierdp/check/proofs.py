@@ -1,4 +1,4 @@
-"""Check a release's saved answers by their certificates, on the problems that its mechanism makes again."""
+"""Check a release's saved answers by their certificates, on the problems that its mechanism makes rerun."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.again import Again
 from hierdp.check.general import GeneralCheck
 from hierdp.check.noise import check_noise
+from hierdp.check.rerun import Rerun
 from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
@@ -42,7 +42,7 @@ def check_proofs(
     see `GeneralCheck`.
     """
     manifest, path = release.manifest, folder / PROOFS
-    again = None if checking is None else Again(checking, release, path, limit)
+    rerun = None if checking is None else Rerun(checking, release, path, limit)
     optimal = checking is not None and manifest["mechanism"] not in checking.rounded
     lines = list(manifest["solved"])
     claim = all(line["proved_optimal"] for line in lines)
@@ -52,16 +52,16 @@ def check_proofs(
         yield CheckResult(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"
         )
-        if again is not None:
-            replayed = _replayed(again, Replay(iter(())))
+        if rerun is not None:
+            replayed = _replayed(rerun, Replay(iter(())))
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
-            yield from _check_noise(again, replayed, manifest)
+            yield from _check_noise(rerun, replayed, manifest)
     elif not path.is_file():
         yield CheckResult(
             "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
         )
-        if again is not None:
-            replayed = _replayed(again, Replay(iter(())))  # as far as the first step
+        if rerun is not None:
+            replayed = _replayed(rerun, Replay(iter(())))  # as far as the first step
             if isinstance(replayed, CheckResult):
                 needless = CheckResult(
                     REPLAY, FAILS, f"the table does not depend on the step {lines[0]['step']!r}"
@@ -70,14 +70,14 @@ def check_proofs(
     else:
         saved = read(path, lines, limit, older=release.measurements is None)
         proofs = _Proofs(saved, lines, optimal, GeneralCheck(lines, every, limit))
-        yield from _check_each(proofs, again, manifest)
-    if again is not None and checking is not None and checking.measures:
-        yield again.queries()
+        yield from _check_each(proofs, rerun, manifest)
+    if rerun is not None and checking is not None and checking.measures:
+        yield rerun.queries()
 
 
-def _check_each(proofs: _Proofs, again: Again | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
+def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     steps = iter(proofs)
-    replayed = None if again is None else _replayed(again, Replay(steps, proofs.prove))
+    replayed = None if rerun is None else _replayed(rerun, Replay(steps, proofs.prove))
     for _ in steps:  # those that the mechanism did not ask for
         pass
     left = proofs.lines[proofs.read :]
@@ -89,7 +89,7 @@ def _check_each(proofs: _Proofs, again: Again | None, manifest: Mapping[str, Any
         if isinstance(replayed, CheckResult) and replayed.verdict == FAILS:
             yield replayed
         return
-    if again is None or replayed is None:
+    if rerun is None or replayed is None:
         unknown = f"this version does not know the mechanism {manifest['mechanism']!r}"
         yield CheckResult("certificates", OPEN, f"{unknown}, which makes the problems from the measurements")
         yield CheckResult(REPLAY, OPEN, unknown)
@@ -112,23 +112,23 @@ def _check_each(proofs: _Proofs, again: Again | None, manifest: Mapping[str, Any
         yield CheckResult(REPLAY, FAILS, f"the table does not depend on the step {left[0]['step']!r}")
     else:
         yield replayed
-    yield from _check_noise(again, replayed, manifest)
+    yield from _check_noise(rerun, replayed, manifest)
 
 
 def _check_noise(
-    again: Again, replayed: CheckResult | NotKept, manifest: Mapping[str, Any]
+    rerun: Rerun, replayed: CheckResult | NotKept, manifest: Mapping[str, Any]
 ) -> Iterator[CheckResult]:
     """Test the claimed scales by the answers; nothing if the table does not follow from them."""
     follows = isinstance(replayed, CheckResult) and replayed.verdict == HOLDS
     if follows and manifest["budget"] is not None:
-        found = again.recorded
-        yield from check_noise(found.twice, found.recovered, manifest["budget"]["spends"])
+        found = rerun.recorded
+        yield from check_noise(found.redundant, found.recovered, manifest["budget"]["spends"])
 
 
-def _replayed(again: Again, saved: Replay) -> CheckResult | NotKept:
+def _replayed(rerun: Rerun, saved: Replay) -> CheckResult | NotKept:
     """Whether the steps give the table, or which step is missing."""
     try:
-        return CheckResult(REPLAY, HOLDS, again(saved))
+        return CheckResult(REPLAY, HOLDS, rerun(saved))
     except NotKept as missing:
         return missing
     except Differs as differs:

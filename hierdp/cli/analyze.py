@@ -116,7 +116,7 @@ def _number(text: str) -> int:
 
 
 def _queries(bins: int, dimensions: int, given: dict[str, Any]) -> Queries:
-    from hierdp.analysis.given import Given
+    from hierdp.analysis.explicit_workload import ExplicitWorkload
     from hierdp.analysis.queries import Regular
     from hierdp.analysis.shape import level_sizes
 
@@ -129,7 +129,7 @@ def _queries(bins: int, dimensions: int, given: dict[str, Any]) -> Queries:
         if given["workload"]:
             raise click.UsageError("give either --workload or ranges, not both")
         boxes = [_box(text, bins, dimensions) for text in texts]
-        return Given(
+        return ExplicitWorkload(
             bins, [[low for low, _ in box] for box in boxes], [[high for _, high in box] for box in boxes]
         )
     workload = given["workload"] or "ranges"

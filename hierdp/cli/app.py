@@ -23,10 +23,10 @@ from hierdp.cli.common import Unprinted, console, visible
 DEBUG = "HIERDP_DEBUG"
 """Environment variable; if set, an unexpected failure shows its traceback."""
 
-WHOLE = "nothing is left half written"
+NOTHING_WRITTEN = "nothing is left half written"
 """Ends every message about a failure, which may occur before or after the output folder appears."""
 
-AGAIN = 0.05
+RESEND_SECONDS = 0.05
 """Seconds after which a lost interrupt is sent again."""
 
 CLICKS = (click.ClickException, click.Abort, click.exceptions.Exit)
@@ -37,10 +37,10 @@ DECIMAL_COMMA = re.compile(r"(?=.*\b(?:number|float|integer)\b).*'([+-]?\d+),(\d
 NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
 """Parts of the messages of the system's loader and of Python for lack of memory."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Friendly(click.Group):
+class ErrorReportingGroup(click.Group):
     """A command group that ends every expected failure with one message and an exit status."""
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:
@@ -136,12 +136,14 @@ def drop_output() -> bool:
 def in_words(failure: Exception) -> click.ClickException | None:
     """The message for an expected failure; None for an unexpected one."""
     if isinstance(failure, MemoryError) or _no_memory(failure):
-        return click.ClickException(f"out of memory; {WHOLE}")
+        return click.ClickException(f"out of memory; {NOTHING_WRITTEN}")
     if isinstance(failure, Unprinted):
-        return Ended(f"standard output cannot be written ({failure.strerror}); {WHOLE}", os.EX_IOERR)
+        return Ended(
+            f"standard output cannot be written ({failure.strerror}); {NOTHING_WRITTEN}", os.EX_IOERR
+        )
     if isinstance(failure, OSError):
-        why = "the disk is full" if failure.errno in FULL else str(failure)
-        return click.ClickException(f"{why}; {WHOLE}")
+        why = "the disk is full" if failure.errno in DISK_FULL else str(failure)
+        return click.ClickException(f"{why}; {NOTHING_WRITTEN}")
     from hierdp.errors import InputError
     from hierdp.execution import LostWorker
     from hierdp.record.step import NotProved, NotSolved
@@ -179,7 +181,7 @@ def _no_memory(failure: Exception) -> bool:
 
 def unforeseen(failure: Exception) -> click.ClickException:
     """The message for an unexpected failure: only its type and place, because its text may quote a count."""
-    what = f"unforeseen {type(failure).__name__} at {_place(failure)}; {WHOLE}"
+    what = f"unforeseen {type(failure).__name__} at {_place(failure)}; {NOTHING_WRITTEN}"
     more = f"Please report this. {DEBUG}=1 shows a traceback, which may quote true counts"
     return Ended(f"{what}. {more}", os.EX_SOFTWARE)
 
@@ -220,7 +222,7 @@ def stopping() -> Iterator[None]:
             raise
         terminated = signal.SIGTERM in received
         word, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
-        raise Ended(f"{word}; {WHOLE}", 128 + number) from end
+        raise Ended(f"{word}; {NOTHING_WRITTEN}", 128 + number) from end
     finally:
         for number in taken:
             signal.signal(number, usual[number])
@@ -241,7 +243,7 @@ def resent_interrupts(received: list[int]) -> Iterator[None]:
             return
         main = threading.main_thread().ident
         number = received[-1] if received else signal.SIGINT
-        sending.append(threading.Timer(AGAIN, signal.pthread_kill, [main, number]))
+        sending.append(threading.Timer(RESEND_SECONDS, signal.pthread_kill, [main, number]))
         sending[-1].start()
 
     sys.unraisablehook = again
@@ -261,7 +263,7 @@ def _place(bug: BaseException) -> str:
 
 
 @click.group(
-    cls=Friendly,
+    cls=ErrorReportingGroup,
     commands=Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

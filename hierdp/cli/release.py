@@ -18,7 +18,7 @@ from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
-from hierdp.reports.solved import counted
+from hierdp.reports.solved import count_proved
 
 
 class MechanismCommand(click.Command):
@@ -136,9 +136,9 @@ def shared(
     **given: Any,
 ) -> None:
     """Add the options of every mechanism: the table, the budget, and the output folder."""
+    from hierdp.api import release as release_table
     from hierdp.errors import InputError
     from hierdp.execution import folder
-    from hierdp.front import release as release_table
     from hierdp.privacy.account import Account
     from hierdp.privacy.budget import check_epsilon
     from hierdp.record.release import check_words
@@ -177,7 +177,7 @@ def shared(
             labels=used,
         )
     with complete(out):
-        proved, solved = counted(line.line for line in made.proved)
+        proved, solved = count_proved(line.line for line in made.proved)
         spent = "ρ" if made.ledger.zcdp else "ε"
         screen.print(
             f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} post-processing problems "

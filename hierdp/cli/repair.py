@@ -88,7 +88,7 @@ def repair(
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
     from hierdp.record.release import Release, check_words
-    from hierdp.reports.solved import counted
+    from hierdp.reports.solved import count_proved
     from hierdp.same_noise import repaired
 
     check_words(title=title, note=note)
@@ -110,7 +110,7 @@ def repair(
             budget = "no noise added, no privacy claimed"
         fingerprint = made.fill(aside, title=title, note=note, csv_safe=csv_safe)
     with complete(out):
-        proved, solved = counted(line.line for line in made.proved)
+        proved, solved = count_proved(line.line for line in made.proved)
         screen = console()
         screen.print(
             f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} problems proved optimal; "

@@ -11,10 +11,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hierdp.api import name_of
 from hierdp.errors import InputError, listed
 from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
-from hierdp.front import name_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options

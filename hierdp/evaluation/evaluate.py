@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TABLES = ("errors", "by_size", "worst")
+"""The tables of an evaluation, and the names of their files."""
 
 _OF_A_COUNT = 1.5e-5
 """Seconds to compare a released count with the true one; measured with 305,000 counts."""
-"""The tables of an evaluation, and the names of their files."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

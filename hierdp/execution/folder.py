@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hierdp.errors import InputError
-from hierdp.execution import exchange, progress, seal
+from hierdp.execution import atomic_rename, progress, seal
 
 _SHUT = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTSUP)
 """Error codes of file systems on which nothing can be created, such as /proc, regardless of permissions."""
@@ -139,8 +139,8 @@ def appearing(path: Path, overwrite: bool = False, inputs: Sequence[Path] = ()) 
 def _put(aside: Path, path: Path) -> None:
     """Give a folder its final name; an old folder of that name stays until then."""
     if not path.exists():
-        exchange.rename_to_free_name(aside, path)
-    elif not exchange.swap(aside, path):
+        atomic_rename.rename_to_free_name(aside, path)
+    elif not atomic_rename.swap(aside, path):
         _replace(path, aside)
     _sync(path.parent)
     shutil.rmtree(aside, ignore_errors=True)  # after a swap, this is the old folder

@@ -18,12 +18,12 @@ from hierdp.measurements.file import NARROW, joined, put
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
+from hierdp.measurements.redundant_sums import OfLevel, of_parents, redundant_sums
 from hierdp.measurements.rows import Piece
-from hierdp.measurements.twice import OfLevel, measured_twice, of_parents
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, Spend, split, sum_of
 from hierdp.privacy.noise import Noise, announce
+from hierdp.privacy.redundant_sums import Recovered, RedundantSums
 from hierdp.privacy.threshold import Changes
-from hierdp.privacy.twice import Recovered, Twice
 from models.arithmetic.arrays import Ints
 
 CLOSE = 1e-9
@@ -174,7 +174,7 @@ class Recorded:
         The number of measurements that the mechanism has asked for.
     ended : bool
         Whether it has asked for all of them, and no more.
-    twice : list of Twice
+    redundant : list of RedundantSums
         What was measured twice; known at the end.
     recovered : list of Recovered
         The noisy counts of measurements with noise on counts, in parts; beyond `MOST_RECOVERED`, none.
@@ -188,7 +188,7 @@ class Recorded:
         self._levels: dict[bytes, OfLevel] = {}
         self._before: Measurement | None = None
         self.asked, self.ended = 0, False
-        self.twice: list[Twice] = []
+        self.redundant: list[RedundantSums] = []
         self.recovered: list[Recovered] = []
 
     def __call__(self, query: Query) -> Measurement:
@@ -212,7 +212,7 @@ class Recorded:
         if (query.groups is not None or query.cells is not None) and query.name not in self._untested:
             self._asked.append((query, found))
         if query.parents is not None:
-            self.twice.append(of_parents(query.parents, self._before, found))
+            self.redundant.append(of_parents(query.parents, self._before, found))
         self._before = found if query.groups is None and query.level is None else None
         for _ in self._compared(query, spend, (answers,)):
             pass
@@ -233,7 +233,7 @@ class Recorded:
         """
         if self.asked < len(self._spends):
             raise OtherQuery(f"the mechanism does not measure {self._spends[self.asked].query!r}")
-        self.twice += measured_twice(self._asked)
+        self.redundant += redundant_sums(self._asked)
         self._asked, self._before, self.ended = [], None, True
 
     def _found(self, query: Query) -> tuple[Spend, Iterator[Ints]]:
@@ -292,7 +292,7 @@ class Recorded:
             level = self._levels[alike] = OfLevel(query, spend, self._levels.get(alike))
         for part in parts:
             if level is not None and part.size:
-                self.twice += level.add(part)
+                self.redundant += level.add(part)
             if query.noise != CHOICE:
                 self._recover(spend.query, part)
             yield part

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
-Again = Callable[[Measure, Solving, Any, Manifest, Regions], tuple[Table, Settings]]
+Rerun = Callable[[Measure, Solving, Any, Manifest, Regions], tuple[Table, Settings]]
 Other = Callable[..., tuple[Settings, Solving]]
 
 
@@ -38,19 +38,19 @@ class Checking:
         The neighbouring relation; if it depends on the settings, it is a function of these. None if nothing
         is measured: then the manifest has no budget, and claims no privacy.
     rounded : collection of str
-        The methods whose answers need not be optimal among whole counts; `again` checks their rounding.
+        The methods whose answers need not be optimal among whole counts; `rerun` checks their rounding.
     rows_of_a_person : callable, optional
         Gives the number of rows of a person that the sensitivities cover, from the settings; None if
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
         one row.
     other : callable or None
         From the name of another method, the release's settings, and options of the
-        post-processing by name, the settings for `again` and what solves the models. Raises `InputError` if
+        post-processing by name, the settings for `rerun` and what solves the models. Raises `InputError` if
         it takes no such option. None if no two methods start from the same measurements.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
-    again: Again
+    rerun: Rerun
     neighbours: str | Callable[[Settings], str] | None = None
     rounded: Collection[str] = ()
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None

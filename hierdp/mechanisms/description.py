@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
-    from hierdp.mechanisms.truth import Truth
+    from hierdp.mechanisms.truth import TruthReader
     from hierdp.record.case import Case
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodInfo:
     """A method of a mechanism: its name, the models that it solves, and its source."""
 
     name: str
@@ -45,7 +45,7 @@ class Mechanism:
         options in its signature (`hierdp.mechanisms.option`). It is loaded on first use.
     releases, guarantee, neighbours : str
         What it publishes, its guarantee, and its neighbouring tables.
-    methods : tuple of Method
+    methods : tuple of MethodInfo
     checks : str, optional
         The module with the ``CHECKING`` of its releases for `hierdp check`, loaded only for these. If None,
         their budgets and tables are not checked against the mechanism.
@@ -58,9 +58,9 @@ class Mechanism:
         `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
     truth : str, optional
         The module whose ``TRUTH`` says how releases are compared with true counts.
-    again : str, optional
-        The module whose ``again(table, manifest, regions, noise)`` takes a release's counts as the truth and
-        releases them again, for `hierdp query --interval`. It may also have ``bounds``.
+    bootstrap : str, optional
+        The module whose ``bootstrap(table, manifest, regions, noise)`` takes a release's counts as the
+        truth and releases them again, for `hierdp query --interval`. It may also have ``bounds``.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -71,13 +71,13 @@ class Mechanism:
     releases: str
     guarantee: str
     neighbours: str
-    methods: tuple[Method, ...]
+    methods: tuple[MethodInfo, ...]
     checks: str | None = None
     released_as: str | None = None
     audit: str | None = None
     expected: str | None = None
     truth: str | None = None
-    again: str | None = None
+    bootstrap: str | None = None
     help: str = ""
 
     @property
@@ -95,7 +95,7 @@ class Mechanism:
         return found
 
     @property
-    def compared(self) -> Truth:
+    def compared(self) -> TruthReader:
         """How its releases are compared with true counts.
 
         Raises
@@ -105,7 +105,7 @@ class Mechanism:
         """
         if self.truth is None:
             raise InputError(f"releases of {self.name} cannot be compared with true counts")
-        found: Truth = import_module(self.truth).TRUTH
+        found: TruthReader = import_module(self.truth).TRUTH
         return found
 
     def released(self, name: str) -> bool:
@@ -124,17 +124,19 @@ class Mechanism:
     @property
     def released_again(self) -> Callable[..., DataFrame] | None:
         """The function that takes a release's counts as the truth and releases them again."""
-        return None if self.again is None else getattr(import_module(self.again), "again", None)
+        return None if self.bootstrap is None else getattr(import_module(self.bootstrap), "bootstrap", None)
 
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        return 0 if self.again is None else int(getattr(import_module(self.again), "MOST_SIMULATED", 0))
+        return (
+            0 if self.bootstrap is None else int(getattr(import_module(self.bootstrap), "MOST_SIMULATED", 0))
+        )
 
     @property
     def bounds(self) -> Callable[..., list[float] | None] | None:
         """The function that bounds the errors of a release's levels, if a theorem does."""
-        return None if self.again is None else getattr(import_module(self.again), "bounds", None)
+        return None if self.bootstrap is None else getattr(import_module(self.bootstrap), "bounds", None)
 
     @property
     def from_table(self) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
-from hierdp.mechanisms.truth import Truth, region_column
+from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.tables.runs import group_runs
@@ -25,7 +25,7 @@ def options(
     regions: Mapping[str, Hierarchy],
     columns: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """See `Truth.options`; the regions are the release's."""
+    """See `TruthReader.options`; the regions are the release's."""
     if "group" not in columns:
         raise InputError("name the column that identifies a row's group (`group`)")
     (places,) = regions.values()
@@ -94,7 +94,7 @@ def _positions(names: Any, known: Any) -> Ints:
 
 READING = ("group", "groups", "entities", "levels", "regions", "region", "root", "unknown")
 
-TRUTH = Truth(
+TRUTH = TruthReader(
     "how many groups of each size each region has",
     READING,
     group_runs,

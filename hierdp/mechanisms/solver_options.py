@@ -21,7 +21,7 @@ class SolverOptions:
         Seconds for each step, for all its solves together; see `Deadline`.
     window : int, optional
         The truncated domains {ñ − window … ñ + window} of Fioretto & Van Hentenryck 2019; see
-        `hierdp.mechanisms.group_size.repairs.paper_window`. Default: no truncation.
+        `hierdp.mechanisms.group_size.post_processing.paper_window`. Default: no truncation.
     """
 
     backend: str | None = None

@@ -12,7 +12,7 @@ from hierdp.tables import read
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthReader:
     """How the releases of a mechanism are compared with the truth. A mechanism's module ``truth`` has one.
 
     Attributes

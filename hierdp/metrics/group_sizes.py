@@ -57,7 +57,7 @@ def group_size_errors(
     return pd.DataFrame(rows)
 
 
-def side_by_side(true: DataFrame, released: DataFrame) -> DataFrame:
+def joined_cells(true: DataFrame, released: DataFrame) -> DataFrame:
     """Join two tables of sparse counts: one row per cell of either, with the counts `true` and `released`.
 
     Both tables have the column ``level``, columns that identify the cell, and ``count``. A cell that is
@@ -76,13 +76,13 @@ def side_by_side(true: DataFrame, released: DataFrame) -> DataFrame:
 def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
     """Largest error, false discoveries and false negatives of sparse counts, per level.
 
-    The tables have the form for `side_by_side`, with one row per non-zero cell. `false_discovery_rate` is the
+    The tables have the form for `joined_cells`, with one row per non-zero cell. `false_discovery_rate` is the
     share of positive released cells whose true count is zero. `false_negatives` is the number of cells with a
     positive true count whose released count is missing or not positive (Boninsegna & Silvestri 2025, §5).
     """
     import pandas as pd
 
-    cells = side_by_side(true, released)
+    cells = joined_cells(true, released)
     rows = []
     for level, here in cells.groupby("level"):
         before, after = here["true"], here["released"]
@@ -104,7 +104,7 @@ def top_down_errors(true: DataFrame, released: DataFrame) -> DataFrame:
 
 
 def largest_cells(cells: DataFrame, most: int) -> DataFrame:
-    """The rows of `side_by_side` with the largest true counts, with their errors.
+    """The rows of `joined_cells` with the largest true counts, with their errors.
 
     Adds `error` (released minus true), `relative_error` and `released_rank` (1 for the largest released
     count).

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hierdp.errors import InputError
-from hierdp.execution import exchange
+from hierdp.execution import atomic_rename
 
 Entry = dict[str, Any]
 
@@ -56,7 +56,7 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
         try:
             _write(descriptor, line)
             _set_head(path, 1, digest)
-            exchange.rename_to_free_name(aside, path)
+            atomic_rename.rename_to_free_name(aside, path)
             _sync_folder(path)
         finally:
             os.close(descriptor)

@@ -30,7 +30,7 @@ from hierdp.record.signature import name_of, private_key
 from hierdp.record.signature import sign as sign_folder
 from hierdp.record.spool import Spool
 from hierdp.record.step import Proved, Step
-from hierdp.reports.solved import counted
+from hierdp.reports.solved import count_proved
 from hierdp.versions import versions
 from models.programs.layout import processors
 
@@ -109,7 +109,7 @@ class Release:
     def __repr__(self) -> str:
         """A summary in one line."""
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
-        proved, solved = counted(line.line for line in self.proved)
+        proved, solved = count_proved(line.line for line in self.proved)
         private = "" if self.ledger.private else "; simulated noise: NOT private"
         steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Release({self.mechanism}: {len(self.table):,} rows, {spent}, {steps}{private})"

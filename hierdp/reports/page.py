@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import PAPERS
 from hierdp.privacy.whom import Whom
-from hierdp.reports.solved import counted
+from hierdp.reports.solved import count_proved
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -156,7 +156,7 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
             "Solved and proved",
             ["No problem had to be solved: the release consists of noisy counts and their sums."],
         )
-    proved, problems = counted(rows)
+    proved, problems = count_proved(rows)
     text = f"{proved} of {problems} post-processing problems are proved optimal by their certificates."
     more = (
         f" The first {MOST_ROWS} and the last are shown; manifest.json has all."

@@ -15,7 +15,7 @@ from hierdp.privacy.whom import Whom
 from hierdp.reports.accuracy import accuracy_section
 from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
-from hierdp.reports.solved import counted
+from hierdp.reports.solved import count_proved
 
 MOST_VALUES = 100
 """Longer lists among the settings are in the manifest only."""
@@ -171,7 +171,7 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     import pandas as pd
 
     solved = manifest["solved"]
-    proved, problems = counted(solved)
+    proved, problems = count_proved(solved)
     steps = f"{proved:,} of {problems:,}" if solved else "nothing was to be solved"
     rows = [
         *_privacy(manifest["budget"]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def counted(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+def count_proved(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     """How many problems the lines of a manifest name as proved optimal, and how many in all."""
     both = [(problems_of(line), bool(line["proved_optimal"])) for line in lines]
     return sum(number for number, proved in both if proved), sum(number for number, _ in both)

@@ -26,7 +26,7 @@ LIST = "the table of groups"
 
 
 @dataclass(frozen=True)
-class Asked:
+class GroupColumns:
     """The arguments of `hierdp.tables.group_sizes`, which describes them."""
 
     axis: Axis
@@ -39,7 +39,7 @@ class Asked:
     persons: Persons | None = None
 
 
-def count_groups(source: Any, asked: Asked) -> Counted:
+def count_groups(source: Any, asked: GroupColumns) -> Counted:
     """Count groups from a table of entities that includes their regions."""
     import ibis
 
@@ -92,7 +92,7 @@ def count_groups(source: Any, asked: Asked) -> Counted:
     return hierarchy, *(part.astype(np.int64) for part in (place, size, n))
 
 
-def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
+def count_listed_groups(source: Any, groups: Any, asked: GroupColumns) -> Counted:
     """Count groups from a table of entities, and a table of all groups that includes their regions."""
     import ibis
 
@@ -140,11 +140,11 @@ def count_listed_groups(source: Any, groups: Any, asked: Asked) -> Counted:
 KEEP = "count such rows in a separate group (`unknown=NAME`)"
 
 
-def _keys(table: Table, asked: Asked, where: str = "the data") -> dict[str, Column]:
+def _keys(table: Table, asked: GroupColumns, where: str = "the data") -> dict[str, Column]:
     return {f"group{i}": text_of(column_of(table, name, where)) for i, name in enumerate(asked.group)}
 
 
-def _clashes(keys: Mapping[str, Column], asked: Asked) -> list[Fault]:
+def _clashes(keys: Mapping[str, Column], asked: GroupColumns) -> list[Fault]:
     """Faults: a group already has the name for unknown groups."""
     if asked.unknown is None:
         return []
@@ -153,7 +153,7 @@ def _clashes(keys: Mapping[str, Column], asked: Asked) -> list[Fault]:
     return [(key == asked.unknown, f"column {c!r}: {clash}") for c, key in named]
 
 
-def _missing(keys: Mapping[str, Column], asked: Asked, what: str) -> list[Fault]:
+def _missing(keys: Mapping[str, Column], asked: GroupColumns, what: str) -> list[Fault]:
     return [
         (key.isnull(), f"column {c!r}: {what}") for c, key in zip(asked.group, keys.values(), strict=True)
     ]
@@ -164,19 +164,19 @@ def _compact(column: Column) -> Column:
     return column if column.type().is_integer() else text_of(column)
 
 
-def _capped(entity: Column, asked: Asked) -> Column:
+def _capped(entity: Column, asked: GroupColumns) -> Column:
     """A row's entities, capped: then no sum overflows, and min(Σ min(n, K), K) = min(Σ n, K)."""
     import ibis
 
     return ibis.least(entity, ibis.literal(asked.max_size, "int64"))
 
 
-def _sum(part: Table, asked: Asked) -> Column:
+def _sum(part: Table, asked: GroupColumns) -> Column:
     each_one = asked.entities is None and asked.persons is None
     return part.count() if each_one else part["size"].sum()  # a sum takes twice the memory
 
 
-def _counted(groups: Table, asked: Asked, **also: Column) -> Table:
+def _counted(groups: Table, asked: GroupColumns, **also: Column) -> Table:
     """The number of groups with the same position, size and further columns."""
     import ibis
 
@@ -202,13 +202,13 @@ def _in_parts(rows: Table, keys: Sequence[str], sized: Callable[[Table], Table])
             parts *= 4
 
 
-def _first(groups: Table, asked: Asked) -> str:
+def _first(groups: Table, asked: GroupColumns) -> str:
     """The first of some groups, for a message."""
     first = run(groups.order_by([f"group{i}" for i in range(len(asked.group))]).limit(1)).to_pylist()[0]
     return "the group " + ", ".join(f"{c}={str(first[f'group{i}'])!r}" for i, c in enumerate(asked.group))
 
 
-def _refuse_torn(groups: Table, asked: Asked, hierarchy: Hierarchy) -> None:
+def _refuse_torn(groups: Table, asked: GroupColumns, hierarchy: Hierarchy) -> None:
     """Refuse the first group that lies in two regions."""
     keys = [f"group{i}" for i in range(len(asked.group))]
     first = run(groups.order_by(keys).limit(1)).to_pylist()[0]

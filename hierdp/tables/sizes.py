@@ -11,7 +11,7 @@ from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
-from hierdp.tables.groups import Asked, count_groups, count_listed_groups
+from hierdp.tables.groups import GroupColumns, count_groups, count_listed_groups
 from hierdp.tables.persons import Persons
 from models.arithmetic.arrays import Ints
 
@@ -138,5 +138,5 @@ def counted_groups(
     group = as_names(group)
     if not group:
         raise InputError("no column of groups; give at least one")
-    asked = Asked(axis, group, entities, int(max_size), unknown, root, root_level, persons)
+    asked = GroupColumns(axis, group, entities, int(max_size), unknown, root, root_level, persons)
     return count_groups(source, asked) if groups is None else count_listed_groups(source, groups, asked)

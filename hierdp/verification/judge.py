@@ -65,7 +65,7 @@ def broken(runs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Truth:
+class KnownBounds:
     """What is known of a model's optimum.
 
     Attributes
@@ -111,13 +111,13 @@ def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
     return (float(a) - float(b)) / max(1.0, abs(float(b))), False
 
 
-def refuted(found: Solution, truth: Truth, accuracy: float = ACCURACY, exactly: float = 0.0) -> str:
+def refuted(found: Solution, truth: KnownBounds, accuracy: float = ACCURACY, exactly: float = 0.0) -> str:
     """Why a solver's answer is wrong, in words; empty if nothing known contradicts it.
 
     Parameters
     ----------
     found : Solution
-    truth : Truth
+    truth : KnownBounds
     accuracy, exactly : float
         Allowed relative gap to numbers in floats, and to exact numbers.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.again import Again
+from hierdp.check.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress, resume
 from hierdp.execution.progress import counted
@@ -24,7 +24,7 @@ from hierdp.record.replay import Replay, SavedAnswer
 from hierdp.record.spool import Spool
 from hierdp.record.step import Step
 from hierdp.record.written import Written
-from hierdp.verification.judge import Truth, exceeds, refuted
+from hierdp.verification.judge import KnownBounds, exceeds, refuted
 from hierdp.verification.table import Row, Verdict, Verification
 from models import Certificate, Model
 from solvers import Backend, Solution, backends, fast, solve
@@ -160,7 +160,7 @@ def steps_of(release: Release) -> Sequence[Step]:
         steps.append(Step(saved.name, model, answer, tuple(problems)))
         return proof
 
-    Again(mechanism.checking, written, Path(PROOFS))(Replay(release.steps.saved(), prove))
+    Rerun(mechanism.checking, written, Path(PROOFS))(Replay(release.steps.saved(), prove))
     return steps
 
 
@@ -194,7 +194,7 @@ def _rows(
     ]
     if low is not None:  # an answer below a proved bound is wrong, so other answers are not compared with it
         reached = [objective for objective in reached if not exceeds(low, objective)]
-    truth = Truth(low, min(reached, default=None), reference.status == "infeasible")
+    truth = KnownBounds(low, min(reached, default=None), reference.status == "infeasible")
     rows = [_row(name, model, reference, reference, truth, _own_verdict(model, reference))]
     return rows + [_row(name, model, one, reference, truth, _verdict(one, truth)) for one in found]
 
@@ -208,7 +208,7 @@ def _own_verdict(model: Any, reference: Solution) -> Verdict:
     return "bound holds" if reference.status == "feasible" and not fast.exact(model) else "DISAGREES"
 
 
-def _verdict(found: Solution, truth: Truth) -> Verdict:
+def _verdict(found: Solution, truth: KnownBounds) -> Verdict:
     if refuted(found, truth):
         return "DISAGREES"
     if found.status == "optimal" and (found.objective is None or truth.high is None):
@@ -218,7 +218,9 @@ def _verdict(found: Solution, truth: Truth) -> Verdict:
     return VERDICTS[found.status]
 
 
-def _row(name: str, model: Any, found: Solution, reference: Solution, truth: Truth, verdict: Verdict) -> Row:
+def _row(
+    name: str, model: Any, found: Solution, reference: Solution, truth: KnownBounds, verdict: Verdict
+) -> Row:
     def number(value: Any) -> float | None:
         return None if value is None else float(value)
 

@@ -39,7 +39,7 @@ def is_conic(model: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ConicPlan:
-    """A `solvers.plan.Plan` for these models: it can be sent to a backend's process and opened there."""
+    """A `Formulation` of these models: it can be sent to a backend's process and opened there."""
 
     model: Conic
 

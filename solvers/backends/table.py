@@ -31,7 +31,7 @@ class Backend:
     module : str
         Holds the backend's `Session`; imported in the backend's own process only.
     integer, quadratic, integer_quadratic, absolute, table : bool
-        What it takes natively. Other programs are rewritten exactly, relaxed or refused: see `plan`.
+        What it takes natively. Other programs are rewritten exactly, relaxed or refused: see `formulate`.
     conic : bool
         Whether it takes the two models that are not a `Program`: with powers, and with a semidefinite matrix.
     integers_only : bool

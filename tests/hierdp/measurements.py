@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hierdp import release
-from hierdp.check.again import Again
+from hierdp.check.rerun import Rerun
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measurement import Measurements
@@ -118,9 +118,9 @@ def replayed(made, manifest):
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)
     written = Written(manifest, made.table, made.regions, Measurements(parts))
-    again = Again(checking, written, Path("proofs.zip"))
-    again(Replay(iter(steps)))
-    return again.recorded
+    rerun = Rerun(checking, written, Path("proofs.zip"))
+    rerun(Replay(iter(steps)))
+    return rerun.recorded
 
 
 def together(parts):

@@ -7,7 +7,7 @@ import pytest
 
 from hierdp.analysis import algorithms, budgets, matrix_mechanism, methods, report
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.analysis.given import Given
+from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.regular import consistent, plain
 from hierdp.analysis.shape import height, range_tree
@@ -65,7 +65,7 @@ def test_the_closed_form_solves_the_convex_program():
 
 
 def test_a_level_that_no_query_uses_gets_nothing():
-    split = budgets.closed_form(Given(16, [0, 3], [1, 4]), 4, 1.0)  # single bins
+    split = budgets.closed_form(ExplicitWorkload(16, [0, 3], [1, 4]), 4, 1.0)  # single bins
     assert split.shares.tolist() == [1.0, 0.0]
     assert split.variance == 2.0
 
@@ -264,7 +264,7 @@ def test_one_bin_and_chosen_branching_factors():
 def test_branching_factors_tried():
     assert methods.branchings(Regular.ranges(10)) == list(range(2, 11))
     assert methods.branchings(Regular.ranges(2**20))[-1] == 1024
-    few = methods.branchings(Given(2**20, [1], [5]))
+    few = methods.branchings(ExplicitWorkload(2**20, [1], [5]))
     assert few[:15] == list(range(2, 17))
     assert len(few) < 60
     assert few[-1] <= 1024

@@ -7,7 +7,7 @@ import pytest
 
 from hierdp.analysis import grids, regular, wavelet
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.analysis.given import Given
+from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import branchings
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.regular_ranges import of_ranges
@@ -198,7 +198,7 @@ def test_given_queries_are_the_regular_ones_where_they_are_the_same():
         d = int(rng.integers(1, 4))
         n, b = int(rng.integers(1, (20, 6, 3)[d - 1])), int(rng.integers(2, 5))
         boxes = np.array(list(product(intervals(RANGE, n), repeat=d)))
-        given, every = Given(n, boxes[:, :, 0], boxes[:, :, 1]), Regular.ranges(n, d)
+        given, every = ExplicitWorkload(n, boxes[:, :, 0], boxes[:, :, 1]), Regular.ranges(n, d)
         levels = np.exp(rng.normal(0, 2, height(n, b)))
         assert given.dimensions == every.dimensions == d
         assert given.cells() == pytest.approx(every.cells())
@@ -221,7 +221,7 @@ def test_marginal_prefixes_are_those_of_every_choice_of_dimensions():
             if chosen.count(PREFIX) == k:
                 boxes += list(product(*(intervals(axis, n) for axis in chosen)))
         boxes = np.array(boxes)
-        given, every = Given(n, boxes[:, :, 0], boxes[:, :, 1]), Regular.marginals(n, d, k)
+        given, every = ExplicitWorkload(n, boxes[:, :, 0], boxes[:, :, 1]), Regular.marginals(n, d, k)
         assert given.consistent(b, levels) == pytest.approx(every.consistent(b, levels))
         assert given.wavelet(1.0) == pytest.approx(every.wavelet(1.0))
         assert given.cells() == pytest.approx(every.cells())
@@ -309,7 +309,7 @@ def test_levels_must_be_given_a_variance_each():
         with pytest.raises(ValueError, match=r"levels|positive"):
             regular.consistent(16, 4, levels)
     with pytest.raises(ValueError, match="one per level"):
-        Given(16, [0], [3]).consistent(4, [1.0])
+        ExplicitWorkload(16, [0], [3]).consistent(4, [1.0])
 
 
 def test_invalid_given_queries_are_refused():
@@ -318,7 +318,7 @@ def test_invalid_given_queries_are_refused():
         ([3], [3], r"range 0 is \[3, 3\)"), ([0, -1], [1, 2], r"range 1 is \[-1, 2\)"), ([0], [9], "0 … 7"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=says):
-            Given(8, start, stop)
-    boxes = Given(4096, np.zeros((200, 2), int), np.full((200, 2), 5))
+            ExplicitWorkload(8, start, stop)
+    boxes = ExplicitWorkload(4096, np.zeros((200, 2), int), np.full((200, 2), 5))
     with pytest.raises(InputError, match="too many"):
         boxes.consistent(64, [1.0, 1.0])

@@ -13,10 +13,10 @@ from scipy.stats import binom, norm
 from benchmarks.audit import Half, runs_of_one_draw
 from hierdp import audit as package
 from hierdp.audit import CASES, SAMPLERS, Case, audit, exactly
+from hierdp.audit.analytic_events import ZeroNoise, all_over, direction, moves
 from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
 from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Condition, Event, _together, chosen, whole
-from hierdp.audit.known import Undisturbed, all_over, direction, moves
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
@@ -155,8 +155,8 @@ def test_a_known_event_is_chosen_if_it_gives_the_best_bound():
 def test_without_noise_a_release_is_its_table():
     for case in CASES:
         if case.mechanism in ("range-query", "top-down") and case.method not in ("SH", "TDA_inf"):
-            seen = case.seen(case.release(0, Undisturbed()))
-            assert seen == case.seen(case.release(0, Undisturbed()))
+            seen = case.seen(case.release(0, ZeroNoise()))
+            assert seen == case.seen(case.release(0, ZeroNoise()))
             assert {20.0, 40.0} & set(seen.values())
 
 
@@ -217,7 +217,7 @@ def plain(make, change="", tables=(0, 1), claim=1.0, delta=0.0):
     """A case whose mechanism is a function of a number and a random generator."""
 
     def run(table, rng):
-        made = make(table, np.random.default_rng(0) if isinstance(rng, Undisturbed) else rng)
+        made = make(table, np.random.default_rng(0) if isinstance(rng, ZeroNoise) else rng)
         spent = Ledger(claim, delta, "any", ())
         return SimpleNamespace(
             table={"i": np.arange(len(made)), "count": np.array(made)}, settings={}, ledger=spent,
@@ -450,7 +450,7 @@ def test_every_mechanism_is_audited():
 def test_at_the_defaults_every_case_could_show_a_loss():
     every = (*CASES, *SAMPLERS)
     for case in every:
-        runs, ledger = int(1000 / case.fewer), case.release(0, Undisturbed()).ledger
+        runs, ledger = int(1000 / case.fewer), case.release(0, ZeroNoise()).ledger
         claim = Claim(ledger.epsilon, ledger.delta, ledger.rho if ledger.zcdp else None)
         assert detectable(claim, runs - runs // 2, 0.001 / len(every)) < math.inf, case
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hierdp.audit import CASES, audit
-from hierdp.audit.known import Undisturbed
+from hierdp.audit.analytic_events import ZeroNoise
 from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise
 from tests.marks import quick
 
@@ -21,7 +21,7 @@ class SparesZeros(SimulatedNoise):
         return NoisyCounts(np.where(counts == 0, 0, made.counts), made.spend)
 
 
-class OnZerosAlone(Undisturbed):
+class OnZerosAlone(ZeroNoise):
     """Adds 5 to zeros, and no noise to other counts."""
 
     def geometric(self, counts, query, sensitivity, epsilon):
@@ -44,7 +44,7 @@ def test_every_method_adds_noise_to_zeros(mechanism, method):
         if (case.mechanism, case.method) == (mechanism, method):
             for side in (0, 1):
                 with_it, without = (
-                    case.seen(case.release(side, noise())) for noise in (OnZerosAlone, Undisturbed)
+                    case.seen(case.release(side, noise())) for noise in (OnZerosAlone, ZeroNoise)
                 )
                 if with_it != without:
                     return

@@ -17,8 +17,8 @@ from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.mechanisms.group_size import fits, mechanism, repairs
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size import fits, mechanism, post_processing
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.record import files, proofs
 from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import NotProved, Step
@@ -45,7 +45,7 @@ def made(method="M_c^dp", **options):
 @pytest.fixture
 def blocks(monkeypatch):
     """Blocks of at most three sizes (there are 16 regions), whose steps are saved at once."""
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 50)
     monkeypatch.setattr(Steps, "MOST", 0)
 
 
@@ -56,7 +56,7 @@ def failed(folder):
 @pytest.mark.parametrize("method", METHODS_IN_BLOCKS)
 def test_blocks_release_the_same_table_and_pass_their_check(tmp_path, monkeypatch, method):
     whole = made(method).write(tmp_path / "whole")
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 50)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 50)
     several = made(method).write(tmp_path / "blocks")
     for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):
         assert (several / name).read_bytes() == (whole / name).read_bytes()
@@ -127,13 +127,13 @@ def test_one_group_more_in_a_block_is_found(tmp_path):
 
 @pytest.mark.usefixtures("blocks")
 def test_blocks_that_do_not_fit_together_are_not_released(monkeypatch):
-    right = repairs.share_out
+    right = post_processing.share_out
 
     def wrong(*arguments):
         first, second, third = right(*arguments)
         return [first + 1, second - 1, third]
 
-    monkeypatch.setattr(repairs, "share_out", wrong)
+    monkeypatch.setattr(post_processing, "share_out", wrong)
     with pytest.raises(NotProved, match="from one block of sizes to another"):
         made()
 
@@ -263,7 +263,7 @@ def test_true_counts_are_not_kept_while_solving(monkeypatch):
 
 
 def test_a_program_over_all_sizes_is_not_split(monkeypatch):
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 1)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 1)
     for name in ("M_H", "M_H^r", "M_c", "M_c^r", "M_dp^OP"):
         assert METHODS[name].blocks(16, 7, None) == [slice(0, 7)]
     assert METHODS["M_H^dp"].blocks(16, 7, 3) == [slice(0, 7)]

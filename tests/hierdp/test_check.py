@@ -20,12 +20,12 @@ from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.clustering import METHODS as CLUSTER_METHODS
 from hierdp.mechanisms.count_of_counts.plan import MERGES
-from hierdp.mechanisms.group_size.repairs import METHODS as SIZE_METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS as SIZE_METHODS
 from hierdp.mechanisms.range_query.plan import METHODS as RANGE_METHODS
-from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.tabulation.options import METHODS as TABLE_METHODS
 from hierdp.mechanisms.top_down import top_down
-from hierdp.mechanisms.top_down.repairs import METHODS as LEVEL_METHODS
+from hierdp.mechanisms.top_down.post_processing import METHODS as LEVEL_METHODS
 from hierdp.privacy.conversion import PAPERS
 from hierdp.record import files, proofs, written
 from hierdp.record.spool import Steps

@@ -16,8 +16,8 @@ from test_check import change_manifest, failed, verdicts
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.mechanisms.count_of_counts import estimates, side_by_side
-from hierdp.mechanisms.group_size import fits, repairs
+from hierdp.mechanisms.count_of_counts import batched, estimates
+from hierdp.mechanisms.group_size import fits, post_processing
 from hierdp.mechanisms.range_query.matrix import UNIT
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
@@ -179,7 +179,7 @@ SIZES = ["M_H", "M_c^r", "M_dp^OP", "M_c^dp-side-by-side", "M_c^dp-blocks", "M_H
 def sizes(tmp_path, monkeypatch):
     """Group sizes before they had measurements; those in blocks were made with blocks of this size."""
     monkeypatch.setattr(fits, "CELLS_A_TASK", 15)
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 20)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 20)
     with ZipFile(GROUP_SIZES) as zipped:
         zipped.extractall(tmp_path)
     return tmp_path
@@ -221,8 +221,8 @@ def counts(tmp_path, monkeypatch):
         zipped.extractall(tmp_path)
 
     def folder(kind):
-        monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)  # of "apart", regions have a step each
-        monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 12)
+        monkeypatch.setattr(batched, "BATCHED_FROM", 2)  # of "apart", regions have a step each
+        monkeypatch.setattr(batched, "CELLS_A_STEP", 12)
         monkeypatch.setattr(estimates, "BLOCK", 12 if kind == "pooled" else 1000)
         return tmp_path / kind
 

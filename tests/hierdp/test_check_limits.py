@@ -12,9 +12,9 @@ from hierdp.check.noise import check_noise
 from hierdp.check.proofs import _gap_too_large, _Proofs
 from hierdp.check.result import FAILS, HOLDS, OPEN
 from hierdp.measurements.measuring import Differs
-from hierdp.privacy.twice import CountNoise, Twice
+from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
 from hierdp.record.proofs import SavedStep
-from hierdp.verification.judge import LAST_DIGITS, Truth, refuted, resolution
+from hierdp.verification.judge import LAST_DIGITS, KnownBounds, refuted, resolution
 from models import Certificate, CumulativeQIP, HierarchyQIP, JointTables, Tree, Workload
 from solvers import Solution
 
@@ -84,14 +84,14 @@ def test_halves_and_quarters_are_compared_exactly():
     assert resolution(Fraction(1, 2**21), Fraction(1)) == LAST_DIGITS
     best = Fraction(2**60 + 1, 2)
     more = Solution("b", "1", "optimal", objective=best + Fraction(1, 2))
-    assert refuted(more, Truth(best, best)) == "a feasible answer costs less"
+    assert refuted(more, KnownBounds(best, best)) == "a feasible answer costs less"
 
 
 def test_the_limit_is_once_in_a_million_releases():
     """Ever more differences of 0: the first number that fails has evidence of little more than 10⁶."""
     for n in range(1, 100):
         ones = np.ones(n, dtype=np.int64)
-        (line,) = check_noise([Twice("sums", np.zeros(n), CountNoise(False, 10.0), ones, None)])
+        (line,) = check_noise([RedundantSums("sums", np.zeros(n), CountNoise(False, 10.0), ones, None)])
         if line.verdict == FAILS:
             assert "at most once in 10^6 releases" in line.why
             return

@@ -17,7 +17,7 @@ from hierdp.measurements.measurement import Measurement
 from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
-from hierdp.privacy.twice import CountNoise, Twice, of_tree
+from hierdp.privacy.redundant_sums import CountNoise, RedundantSums, of_tree
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
@@ -67,7 +67,7 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
     """Computed from the laws, not sampled. By Markov's inequality, this bounds false alarms."""
     at, mass = in_all(law, count, own)
     counts = np.array([count])
-    twice = Twice("", np.zeros(1), law, counts, own)
+    twice = RedundantSums("", np.zeros(1), law, counts, own)
     variance = np.array([count * law.variance + (own.variance if own else 0)])
     for c in LITTLE:
         given = [_little(twice, np.array([d]), variance, counts, np.zeros(1, int), c) for d in (0.0, 1.0)]
@@ -87,7 +87,7 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
     """If parents are chosen by their noisy counts, their own noise is treated as an arbitrary constant."""
     at, mass = in_all(law, 2)
     counts = np.array([2])
-    twice = Twice("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
+    twice = RedundantSums("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
     for c in LITTLE:
         variance = np.array([2 * law.variance])
         start = _little(twice, np.zeros(1), variance, counts, np.zeros(1, int), c)
@@ -105,7 +105,7 @@ def test_evidence_of_too_much_allows_for_the_choice_of_parents():
 
     parents = np.sort(draw(3000))[-150:]
     off, counts = parents - draw(150), np.ones(150, dtype=int)
-    chosen = Twice("", off, law, counts, law, chosen_of=3000)
+    chosen = RedundantSums("", off, law, counts, law, chosen_of=3000)
     assert [line.verdict for line in check_noise([chosen])] == [HOLDS]
     assert [line.verdict for line in check_noise([chosen._replace(chosen_of=None)])] == [FAILS]
 

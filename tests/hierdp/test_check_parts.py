@@ -24,7 +24,6 @@ from hierdp.check import (
     _check_seal,
     _check_tables,
 )
-from hierdp.check.again import Again
 from hierdp.check.budget import budget_of_one_row, check_budget
 from hierdp.check.entries import check_entries
 from hierdp.check.expected import check_expected
@@ -40,12 +39,13 @@ from hierdp.check.proofs import (
     _wrong,
     check_proofs,
 )
+from hierdp.check.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.measurements.measuring import Differs
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.noise import Changes, miss_of, threshold
-from hierdp.privacy.twice import CountNoise, Twice
+from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
 from hierdp.record import files, proofs, written
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.proofs import SavedStep
@@ -332,8 +332,8 @@ def solved(read, folder):
 
     if read.manifest["solved"]:
         checking = released_by(read.manifest["mechanism"]).checking
-        again = Again(checking, read, folder / files.PROOFS)
-        again(Replay(proofs.read(folder / files.PROOFS), prove))
+        rerun = Rerun(checking, read, folder / files.PROOFS)
+        rerun(Replay(proofs.read(folder / files.PROOFS), prove))
     return steps
 
 
@@ -562,7 +562,7 @@ def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
         noise = rng.normal if gaussian else rng.laplace
         off = np.rint(noise(0, 8 * factor, (400, 4))).sum(axis=1)
         law = CountNoise(gaussian, 8.0)
-        twice = Twice("counts", off, law, np.full(400, 3), law, chosen_of)
+        twice = RedundantSums("counts", off, law, np.full(400, 3), law, chosen_of)
         (line,) = check_noise([twice])
         found[factor] = line.verdict, "smaller" in line.why, "larger" in line.why
     assert found == {0.5: (FAILS, True, False), 1.0: (HOLDS, False, False), 2.0: (FAILS, False, True)}
@@ -571,7 +571,7 @@ def test_noise_of_another_scale_than_claimed_is_noticed(gaussian, chosen_of):
 def test_missing_noise_in_one_level_is_detected():
     law = CountNoise(False, 8.0)
     honest = np.rint(np.random.default_rng(1).laplace(0, 8, (300, 4))).sum(axis=1)
-    fine, none = (Twice("it", off, law, np.full(300, 3), law) for off in (honest, np.zeros(300)))
+    fine, none = (RedundantSums("it", off, law, np.full(300, 3), law) for off in (honest, np.zeros(300)))
     assert [line.verdict for line in check_noise([fine, fine])] == [HOLDS]
     assert [line.verdict for line in check_noise([fine, none, fine])] == [FAILS]
     assert list(check_noise([])) == []
@@ -581,14 +581,14 @@ def test_larger_noise_than_a_tiny_claimed_scale_is_detected():
     """If whole noise is nearly always 0, moments must not be used where they are infinite."""
     law = CountNoise(False, 0.1)
     for off, verdict in ((0.0, HOLDS), (5.0, FAILS)):
-        twice = Twice("it", np.full(50, off), law, np.full(50, 3), law)
+        twice = RedundantSums("it", np.full(50, off), law, np.full(50, 3), law)
         assert [line.verdict for line in check_noise([twice])] == [verdict]
 
 
 def test_selected_parents_do_not_count_as_evidence():
     """As if only parents whose noise is 0 had been chosen, so that only the children's noise remains."""
     below = np.rint(np.random.default_rng(2).laplace(0, 8, (400, 3))).sum(axis=1)
-    twice = Twice(
+    twice = RedundantSums(
         "it", below, CountNoise(False, 8.0), np.full(400, 3), CountNoise(False, 50.0), chosen_of=4000
     )
     assert [line.verdict for line in check_noise([twice])] == [HOLDS]

@@ -59,7 +59,7 @@ def test_most_scales_fifteen_times_too_large_fail(method, least):
             manifest = json.loads(json.dumps(found.manifest()))
             claim(manifest, factor)
             saved = replayed(found, manifest)
-            (line,) = check_noise(saved.twice, saved.recovered, manifest["budget"]["spends"])
+            (line,) = check_noise(saved.redundant, saved.recovered, manifest["budget"]["spends"])
             lines.append(line.verdict)
     assert verdicts[1] == [HOLDS] * 20
     assert verdicts[15].count(FAILS) >= least

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.analysis import report
-from hierdp.analysis.given import Given
+from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import Row
 from hierdp.cli import main
 
@@ -58,7 +58,7 @@ def test_the_recommended_options_have_the_predicted_variance(given, tmp_path, mo
 
 
 def test_shares_of_zero_are_not_recommended():
-    queries = Given(8, [0], [8])
+    queries = ExplicitWorkload(8, [0], [8])
     row = Row("H_b,o^c", 1.0, 2, 3, "optimized", np.array([0.0, 0.5, 0.5]))
     assert report.options(queries, row) == ""
 

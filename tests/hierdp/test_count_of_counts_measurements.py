@@ -19,7 +19,7 @@ from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
-from hierdp.mechanisms.count_of_counts import count_of_counts, estimates, side_by_side
+from hierdp.mechanisms.count_of_counts import batched, count_of_counts, estimates
 from hierdp.mechanisms.count_of_counts.estimates import Sizes
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.files import MEASUREMENTS
@@ -32,8 +32,8 @@ from tests.marks import quick
 @pytest.fixture
 def large(monkeypatch):
     """Regions share steps; groups are pooled; steps and measurements go to files, two answers at a time."""
-    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)
-    monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 7)
+    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
+    monkeypatch.setattr(batched, "CELLS_A_STEP", 7)
     monkeypatch.setattr(estimates, "CELLS", 9)
     monkeypatch.setattr(estimates, "BLOCK", 4)
     monkeypatch.setattr(Steps, "MOST", 60)
@@ -195,7 +195,7 @@ def test_levels_in_parts_are_compared_where_regions_have_groups(sizes):
     recorded = Recorded(measure.measurements)
     list(recorded.each(above, [4]))
     list(recorded.each(below, sizes))
-    (twice,) = recorded.twice
+    (twice,) = recorded.redundant
     expected = first - [children[0], children[1] + children[2]]
     assert twice.differences.tolist() == expected.ravel().tolist()
     assert twice.counts.tolist() == [1, 1, 2, 2]

@@ -30,9 +30,9 @@ from hierdp.execution import cluster, engine, processes
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
 from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size
-from hierdp.mechanisms.group_size import repairs as group_size_repairs
+from hierdp.mechanisms.group_size import post_processing as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.mechanisms.top_down import repairs as top_down_repairs
+from hierdp.mechanisms.top_down import post_processing as top_down_repairs
 from hierdp.mechanisms.top_down import top_down
 from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import NotSolved
@@ -390,7 +390,7 @@ def test_every_method_is_the_same_bytes_wherever_it_is_made(
 @pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
 def test_a_release_in_blocks_is_the_same_bytes_on_a_cluster(method, local, tmp_path, monkeypatch):
     """The tables in parts, and the proofs of the tasks of regions and of the blocks of sizes."""
-    monkeypatch.setattr(group_size_fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(group_size_fits, "BATCHED_FROM", 2)
     monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 15)
     monkeypatch.setattr(group_size_repairs, "CELLS_A_BLOCK", 20)
     monkeypatch.setattr(size_table, "LARGE", 10)

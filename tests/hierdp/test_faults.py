@@ -584,7 +584,7 @@ def test_an_interrupted_verify_continues(monkeypatch):
 
 def test_no_release_is_saved_or_resumed():
     """Two releases with exact noise differ, also within `keeping`, which saves nothing of them."""
-    from hierdp.front import release
+    from hierdp.api import release
 
     table = pd.read_csv("in.csv")
     seen = {"regions_from_data": True, "groups_from_data": True}

@@ -14,7 +14,7 @@ from hierdp.cli import main
 from hierdp.cli.release import MechanismCommands
 from hierdp.cli.sources import Input
 from hierdp.errors import InputError
-from hierdp.execution import exchange, folder, progress, seal
+from hierdp.execution import atomic_rename, folder, progress, seal
 from hierdp.mechanisms import MECHANISMS
 from tests.marks import but_for_compiling
 
@@ -59,7 +59,7 @@ def text_of(path):
 @pytest.mark.parametrize("swaps", [True, False])
 def test_a_folder_of_ours_is_replaced(monkeypatch, swaps):
     if not swaps:
-        monkeypatch.setattr(exchange, "swap", lambda *_: False)
+        monkeypatch.setattr(atomic_rename, "swap", lambda *_: False)
     made("out")
     replaced("out")
     assert (names(), names("out"), text_of("out")) == (
@@ -176,7 +176,7 @@ def test_refused_before_noise_is_drawn(monkeypatch, target, why, overwrite):
     def drawn(*_, **__):
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr("hierdp.front.release", drawn)
+    monkeypatch.setattr("hierdp.api.release", drawn)
     path = target()
     before = names()
     done = CliRunner().invoke(main, [*RELEASE, "--out", os.fspath(path), *overwrite])
@@ -239,7 +239,7 @@ def test_folder_is_restored_after_a_kill(monkeypatch):
 
 def test_a_swap_leaves_no_moment_without_a_folder(monkeypatch):
     """Before each call that changes folders, the name refers to the old folder or the new one."""
-    if not exchange.swap(made("one"), made("two")):
+    if not atomic_rename.swap(made("one"), made("two")):
         pytest.skip("this disk cannot swap folders")
     made("out")
     seen = []
@@ -251,8 +251,8 @@ def test_a_swap_leaves_no_moment_without_a_folder(monkeypatch):
 
         return watch
 
-    swap = watched("swap", exchange._system_call())
-    monkeypatch.setattr(exchange, "_system_call", lambda: swap)
+    swap = watched("swap", atomic_rename._system_call())
+    monkeypatch.setattr(atomic_rename, "_system_call", lambda: swap)
     monkeypatch.setattr(folder.shutil, "rmtree", watched("rmtree", folder.shutil.rmtree))
     monkeypatch.setattr(Path, "rename", watched("rename", Path.rename))
     replaced("out")
@@ -279,25 +279,25 @@ def test_a_kill_after_the_swap_leaves_the_new_one(monkeypatch):
 @pytest.mark.parametrize("failure", [errno.ENOSYS, errno.EINVAL, errno.EPERM])
 def test_a_disk_that_cannot_swap(monkeypatch, failure):
     def call(*_):
-        exchange.ctypes.set_errno(failure)
+        atomic_rename.ctypes.set_errno(failure)
         return -1
 
-    monkeypatch.setattr(exchange, "_system_call", lambda: call)
+    monkeypatch.setattr(atomic_rename, "_system_call", lambda: call)
     made("out")
     replaced("out")
     assert (names(), text_of("out")) == (["in.csv", "out"], "new")
     Path("there").mkdir()
     with pytest.raises(FileExistsError):
-        exchange.rename_to_free_name(Path("out"), Path("there"))
+        atomic_rename.rename_to_free_name(Path("out"), Path("there"))
 
 
 def test_a_swap_that_fails_is_an_error(monkeypatch):
     def call(*_):
-        exchange.ctypes.set_errno(errno.EIO)
+        atomic_rename.ctypes.set_errno(errno.EIO)
         return -1
 
     made("out")
-    monkeypatch.setattr(exchange, "_system_call", lambda: call)
+    monkeypatch.setattr(atomic_rename, "_system_call", lambda: call)
     with pytest.raises(OSError, match="Input/output"):
         replaced("out")
     assert (names(), text_of("out")) == (["in.csv", "out"], "from before")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import Step
 from hierdp.tables import GroupSizes

@@ -14,8 +14,8 @@ from hierdp.execution import seal
 from hierdp.measurements import file
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.recording import Recording
-from hierdp.mechanisms.group_size import group_size, repairs
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size import group_size, post_processing
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.record.files import MEASUREMENTS
 from hierdp.record.spool import Spool, Steps
@@ -39,7 +39,7 @@ def written(tmp_path):
 @pytest.fixture
 def large(monkeypatch):
     """Blocks of one size; steps and measurements go to files at once, two answers at a time."""
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 6)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 6)
     monkeypatch.setattr(Steps, "MOST", 0)
     monkeypatch.setattr(Recording, "MOST", 0)
     monkeypatch.setattr(file, "ROWS", 2)
@@ -55,7 +55,7 @@ def test_a_release_follows_from_its_measurements(method, written):
 @pytest.mark.parametrize("method", quick(["M_c^dp", "M_H^dp"]))
 def test_a_large_release_has_the_measurements_of_a_small_one(method, tmp_path, monkeypatch):
     small = made(method)
-    monkeypatch.setattr(repairs, "CELLS_A_BLOCK", 6)
+    monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 6)
     monkeypatch.setattr(Steps, "MOST", 0)
     monkeypatch.setattr(Recording, "MOST", 0)
     monkeypatch.setattr(file, "ROWS", 2)

@@ -9,7 +9,7 @@ from doubles import hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import group_size, measure, post_process
-from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
+from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.noise import SimulatedNoise

@@ -8,18 +8,18 @@ import pytest
 
 from hierdp.bench import verdicts as bench
 from hierdp.verification import verify
-from hierdp.verification.judge import SAYS_NOTHING, Truth, exceeds, refuted
+from hierdp.verification.judge import SAYS_NOTHING, KnownBounds, exceeds, refuted
 from hierdp.verification.table import Verdict
 from solvers import Solution
 from solvers.solution import Status
 
 LARGE = 10**12
-WHOLE = Truth(LARGE, LARGE)
-REAL = Truth(250.0, 250.0)
-OPEN = Truth(61, 62)
+WHOLE = KnownBounds(LARGE, LARGE)
+REAL = KnownBounds(250.0, 250.0)
+OPEN = KnownBounds(61, 62)
 """A proved bound, and a feasible answer that costs more."""
 
-NONE = Truth(None, None, infeasible=True)
+NONE = KnownBounds(None, None, infeasible=True)
 NEAR, FAR = 250 * 0.9e-6, 250 * 1.1e-6
 
 
@@ -44,16 +44,16 @@ def said(status, objective=None, bound=None, x=None):
         (said("feasible", 249.0), REAL, "less than a proved bound"),
         (
             said("feasible", 8417),
-            Truth(8417.1, 8417.1),
+            KnownBounds(8417.1, 8417.1),
             "less than a proved bound",
         ),  # whole, so it violates nothing
         (said("optimal", 63), OPEN, "a feasible answer costs less"),
         (said("optimal", 60), OPEN, "less than a proved bound"),
         (said("relaxed", None, 62.5), OPEN, "its bound"),
         (said("infeasible"), OPEN, "there is an answer"),
-        (said("infeasible"), Truth(None, 62), "there is an answer"),
-        (said("unbounded"), Truth(61, None), "bounded"),
-        (said("unbounded"), Truth(None, 62), "bounded"),
+        (said("infeasible"), KnownBounds(None, 62), "there is an answer"),
+        (said("unbounded"), KnownBounds(61, None), "bounded"),
+        (said("unbounded"), KnownBounds(None, 62), "bounded"),
         (said("unbounded"), NONE, "no answer"),
         (said("optimal", 1), NONE, "no answer"),
         (said("feasible", None, None, np.zeros(2)), NONE, "no answer"),
@@ -82,8 +82,8 @@ def test_what_cannot_be_true_is_refuted(found, truth, why):
         (said("optimal", 62), OPEN),
         (said("relaxed", None, 61.5), OPEN),
         (said("infeasible"), NONE),
-        (said("infeasible"), Truth(61, None)),
-        (said("unbounded"), Truth(None, None)),
+        (said("infeasible"), KnownBounds(61, None)),
+        (said("unbounded"), KnownBounds(None, None)),
         (said("time_limit"), NONE),
         *((said(status, 0, 10**9), OPEN) for status in SAYS_NOTHING),
     ],
@@ -106,8 +106,8 @@ def test_what_is_proved():
     assert REAL.proved
     assert NONE.proved
     assert not OPEN.proved
-    assert not Truth(61, None).proved
-    assert not Truth(LARGE - 1, LARGE).proved
+    assert not KnownBounds(61, None).proved
+    assert not KnownBounds(LARGE - 1, LARGE).proved
 
 
 def test_every_status_has_a_verdict():
@@ -133,19 +133,19 @@ def test_a_claim_in_floats_may_miss_the_last_digits_of_data_in_floats_and_of_no_
     """One unit in the last place of a float is not held against a solver in floats; a millionth unit of
     whole numbers or other fractions is.
     """
-    truth = Truth(TENTH, TENTH)
+    truth = KnownBounds(TENTH, TENTH)
     assert refuted(said("optimal", TENTH + TINY), truth) == ""
     assert refuted(said("optimal", TENTH + TINY, bound=0.3), truth) == ""
     assert refuted(said("optimal", TENTH + Fraction(1, 2**45)), truth) == "a feasible answer costs less"
     third = Fraction(50 * 10**9, 3 * 10**9 + 1)  # a large denominator, but not of floats
-    assert refuted(said("optimal", third + Fraction(1, 3**40)), Truth(third, third))
-    assert refuted(said("optimal", 10**15 + Fraction(1, 3)), Truth(10**15, 10**15))
+    assert refuted(said("optimal", third + Fraction(1, 3**40)), KnownBounds(third, third))
+    assert refuted(said("optimal", 10**15 + Fraction(1, 3)), KnownBounds(10**15, 10**15))
 
 
 def test_exact_claims_and_proofs_are_compared_exactly():
-    truth = Truth(TENTH, TENTH)
+    truth = KnownBounds(TENTH, TENTH)
     assert refuted(said("optimal", TENTH + TINY, bound=TENTH), truth) == "a feasible answer costs less"
     assert "less than a proved bound" in refuted(said("optimal", TENTH - TINY), truth)
     assert "its bound" in refuted(said("optimal", TENTH, bound=TENTH + TINY), truth)
-    assert not Truth(TENTH, TENTH + TINY).proved
+    assert not KnownBounds(TENTH, TENTH + TINY).proved
     assert exceeds(TENTH + TINY, TENTH)

@@ -25,7 +25,7 @@ from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size import group_size
-from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import METHODS as RANGE_QUERY
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN

@@ -37,8 +37,8 @@ from hierdp.mechanisms.top_down import METHODS as TRIPS
 from hierdp.mechanisms.top_down import queries, refinements, top_down
 from hierdp.mechanisms.top_down.unit import Unit as TripUnit
 from hierdp.privacy.budget import CHOICE, Ledger
+from hierdp.privacy.redundant_sums import CountNoise, of_tree
 from hierdp.privacy.threshold import EXACT
-from hierdp.privacy.twice import CountNoise, of_tree
 from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
 from hierdp.tables import Flows
@@ -618,7 +618,7 @@ def test_chosen_nodes_and_their_children_are_compared(public):
     for one in asked:
         recorded(one)
     recorded.end()
-    (twice,) = recorded.twice
+    (twice,) = recorded.redundant
     children = found[-1]
     if public is None:
         expected = [found[0][1] - children[:2].sum(), found[0][3] - children[2:].sum()]
@@ -766,7 +766,7 @@ def test_sums_that_were_measured_twice_are_compared():
     for each in queries:
         recorded(each)
     recorded.end()
-    (twice,) = recorded.twice
+    (twice,) = recorded.redundant
     counts, sums = (part.noisy for part in recorded.recovered)
     assert twice.differences.tolist() == [counts[groups == group].sum() - sums[group] for group in range(2)]
 
@@ -797,7 +797,7 @@ def test_levels_of_a_tree_are_compared_where_both_were_measured(numbers):
         laws[level] = CountNoise(False, one.spend.scale)
     expected = list(of_tree(tree, noisy, laws, "counts"))
     recorded.end()
-    found = recorded.twice
+    found = recorded.redundant
     assert [one.what for one in found] == ["level 1 and level 2"]
     for one, other in zip(found, expected, strict=True):
         assert (one.differences == other.differences).all()
@@ -825,7 +825,7 @@ def test_sums_of_cells_are_compared_with_the_finest_answers_that_divide_them():
     for asks in queries:
         recorded(asks)
     recorded.end()
-    found = {one.what: one for one in recorded.twice}
+    found = {one.what: one for one in recorded.redundant}
     assert sorted(found) == [
         "three by 0 and three by 1",
         "total by 0 and three by 0",

@@ -11,9 +11,9 @@ from hierdp.mechanisms.top_down import inf_tda, true_table
 from hierdp.metrics.group_sizes import (
     earth_movers,
     group_size_errors,
+    joined_cells,
     l1,
     largest_cells,
-    side_by_side,
     top_down_errors,
 )
 from hierdp.privacy.noise import SimulatedNoise
@@ -122,7 +122,7 @@ def test_side_by_side_is_exact():
     cells = {"level": [1], "o_level": ["s"], "o": ["A"]}
     true = pd.DataFrame({**cells, "count": [2**60 + 1]})
     released = pd.DataFrame({**cells, "o": ["B"], "count": [2**53 + 1]})
-    both = side_by_side(true, released)
+    both = joined_cells(true, released)
     assert both[["true", "released"]].to_numpy().tolist() == [[2**60 + 1, 0], [0, 2**53 + 1]]
 
 

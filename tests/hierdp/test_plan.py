@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from hierdp import Hierarchy, InputError, SimulatedNoise, evaluate, plan, release
 from hierdp.cli import main
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.top_down import again as released_again
+from hierdp.mechanisms.top_down import bootstrap as released_again
 from hierdp.mechanisms.top_down.expected import flows_of, made_up
 from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.planning import epsilon_for

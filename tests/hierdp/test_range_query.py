@@ -14,7 +14,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import METHODS, RangeRelease, range_query
 from hierdp.mechanisms.range_query import tree as trees
 from hierdp.mechanisms.range_query.plan import best_branching, plan_of
-from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
 from hierdp.privacy.noise import NoisyCounts, Spend, double_geometric_variance

@@ -25,7 +25,7 @@ import solvers
 from hierdp import SimulatedNoise, release
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.execution import exchange, folder
+from hierdp.execution import atomic_rename, folder
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.record.step import NotProved
@@ -357,7 +357,7 @@ def test_a_failure_half_way_leaves_nothing(made, tmp_path, monkeypatch, failure,
 def test_a_failure_of_the_last_rename_puts_the_old_one_back(made, tmp_path, monkeypatch):
     path = made.write(tmp_path / "out")
     before = everything_in(path)
-    monkeypatch.setattr(exchange, "swap", lambda *_: False)
+    monkeypatch.setattr(atomic_rename, "swap", lambda *_: False)
     rename = Path.rename
 
     def fails(self, target):

@@ -126,8 +126,8 @@ def test_the_two_forms_are_one_program():
     rng = np.random.default_rng(2)
     noisy = rng.integers(0, 9, (TREE.size, 3))
     program = CumulativeQIP(TREE, noisy, 7, integer=False).program()
-    plain = float_solvers.Stated.of(program, np.zeros(program.size))
-    moved = float_solvers.Stated.of(program, noisy.ravel().astype(float))
+    plain = float_solvers.ShiftedProgram.of(program, np.zeros(program.size))
+    moved = float_solvers.ShiftedProgram.of(program, noisy.ravel().astype(float))
 
     def cost(stated, x):
         return float(x @ (stated.weight * x) + stated.slope @ x)

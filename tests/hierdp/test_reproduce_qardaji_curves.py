@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.reproduce.qardaji2013 import curves, histograms, repairs
+from hierdp.reproduce.qardaji2013 import curves, histograms, post_processing
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def test_repairs_are_compared_with_least_squares(made):
     sparse = table[(table.data == "SPARSE") & (table.queries == "1 bin") & (table.epsilon == 0.1)]
     sparse = sparse.set_index("repair").ratio
     assert sparse["non-negative"] < 0.5
-    assert sparse["non-negative"] < sparse[repairs.CLIPPED] < 1
+    assert sparse["non-negative"] < sparse[post_processing.CLIPPED] < 1
 
 
 def test_no_data_give_no_parts(tmp_path):

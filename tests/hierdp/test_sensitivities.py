@@ -20,7 +20,7 @@ from test_top_down_unit import UNITS, flows_of, people
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.mechanisms.group_size import measure
-from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down

@@ -15,7 +15,7 @@ from largest_change import largest_change
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts.estimates import METHODS as COUNT_OF_COUNTS
-from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
 from hierdp.mechanisms.tabulation.budget import Unit as Persons

@@ -14,11 +14,11 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import processes
 from hierdp.mechanisms import deadline, group_size, top_down
 from hierdp.mechanisms.deadline import Deadline
-from hierdp.mechanisms.group_size import repairs as group_size_repairs
-from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size import post_processing as group_size_repairs
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
-from hierdp.mechanisms.top_down import repairs as top_down_repairs
+from hierdp.mechanisms.top_down import post_processing as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows, GroupSizes

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import solvers
+from hierdp.api import release
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.front import release
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
-from hierdp.mechanisms.top_down import repairs as top_down_repairs
+from hierdp.mechanisms.top_down import post_processing as top_down_repairs
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise, threshold
 from hierdp.privacy.threshold import Changes

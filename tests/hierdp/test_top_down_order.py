@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from test_check import FLOWS, change_manifest, check, failed, released
 
-from hierdp.mechanisms.top_down.repairs import large_first
+from hierdp.mechanisms.top_down.post_processing import large_first
 from hierdp.privacy.noise import SimulatedNoise
 from models import Chebyshev
 from tests.brute import intopt

@@ -15,7 +15,7 @@ from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
 from hierdp.tables import Flows, GroupSizes
 from hierdp.verification import matrix
-from hierdp.verification.judge import Truth
+from hierdp.verification.judge import KnownBounds
 from models import Chebyshev, HierarchyQIP, Isotonic, StrategySDP, Tree
 from solvers import Solution, solve
 from solvers.backends.table import Backend, find
@@ -267,7 +267,7 @@ def test_fractions_become_floats():
         MODEL,
         Solution("b", "1", "optimal", None, Fraction(1, 3)),
         solve(MODEL),
-        Truth(0, 1, False),
+        KnownBounds(0, 1, False),
         "agrees",
     )
     assert row.objective == pytest.approx(1 / 3)
@@ -283,7 +283,7 @@ def test_fractions_become_floats():
     ],
 )
 def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdict):
-    truth = Truth(8417.34399, 8417.34399, False)
+    truth = KnownBounds(8417.34399, 8417.34399, False)
     assert verification._verdict(Solution("scs", "1", status, None, objective), truth) == verdict
 
 

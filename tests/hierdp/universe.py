@@ -21,7 +21,7 @@ from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.private import private_size
 from hierdp.mechanisms.group_size.mechanism import measure
-from hierdp.mechanisms.group_size.repairs import METHODS as GROUP_SIZE
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON

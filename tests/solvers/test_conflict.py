@@ -37,8 +37,8 @@ def test_whatever_highs_proposes_the_set_is_irreducible(monkeypatch):
         assert len(found) == len(expected) == 3
 
 
-def _here(backend, plan, effort, seconds):
-    return plan.open(backend, effort)(seconds), 0.0, 0.0
+def _here(backend, formulation, effort, seconds):
+    return formulation.open(backend, effort)(seconds), 0.0, 0.0
 
 
 def test_constraints_that_real_numbers_satisfy_do_not_conflict():

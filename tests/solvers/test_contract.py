@@ -11,7 +11,7 @@ from solvers import solve
 from solvers.backends import licences
 from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
-from solvers.plan import plan
+from solvers.formulation import formulate
 from solvers.probe import probe
 from solvers.testing import NEAR_TIES_COST, check_backend, near_ties
 from tests.marks import quick
@@ -140,8 +140,11 @@ def test_strictly_convex_solvers_take_no_linear_terms_alone():
     squares = Term("quadratic", np.arange(1)), Term("linear", np.arange(1, 2))
     flat = Program("flat", [Block("v", (2,), 0, 9)], [], squares)
     for program in (Isotonic([3, 1, 4], p=1).program(), flat):
-        assert plan(program, row) == "qpsolvers:quadprog takes programs with a square of every variable only"
-    assert not isinstance(plan(Isotonic([3, 1, 4]).program(), row), str)
+        assert (
+            formulate(program, row)
+            == "qpsolvers:quadprog takes programs with a square of every variable only"
+        )
+    assert not isinstance(formulate(Isotonic([3, 1, 4]).program(), row), str)
 
 
 @pytest.mark.slow

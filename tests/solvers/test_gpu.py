@@ -13,7 +13,7 @@ from solvers.backends import cupdlpx_only
 from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
 from solvers.effort import Effort
-from solvers.plan import plan
+from solvers.formulation import formulate
 from solvers.probe import probe
 
 NAMES = ["cupdlpx", "cvxpy:cuopt"]
@@ -60,9 +60,9 @@ def _cupdlpx(monkeypatch):
 
 def test_what_cupdlpx_answers():
     row = next(one for one in capability.ON_GPUS if one.name == "cupdlpx")
-    answer = plan(Isotonic([3, 1, 4], p=1).program(), row).open(row, Effort(tolerance=1e-3))(5.0)
+    answer = formulate(Isotonic([3, 1, 4], p=1).program(), row).open(row, Effort(tolerance=1e-3))(5.0)
     assert (answer.status, answer.bound) == ("optimal", pytest.approx(2))
-    row = plan(Isotonic([3.0, 1.0, 4.0]).program(), row)
+    row = formulate(Isotonic([3.0, 1.0, 4.0]).program(), row)
     assert row == "cupdlpx takes no squares of continuous variables"
 
 

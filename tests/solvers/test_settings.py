@@ -25,7 +25,7 @@ def test_every_setting_is_documented():
     assert named <= {*settings.DOCUMENTED}
     for solver, about in settings.DOCUMENTED.items():
         assert about.source.startswith("https://")
-        ours = {name.replace("_", ".") for told in settings.doors(solver).values() for name in told}
+        ours = {name.replace("_", ".") for told in settings.interfaces(solver).values() for name in told}
         if "not run" not in about.remark:
             assert ours == {name.replace("_", ".") for name in about.own}, solver
 

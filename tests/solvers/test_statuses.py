@@ -12,7 +12,7 @@ from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Pr
 from models.programs.terms import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
 from solvers.backends import table as capability
-from solvers.plan import Plan, plan
+from solvers.formulation import Formulation, formulate
 from solvers.solution import Answer
 from solvers.testing import market_split
 from tests.marks import quick
@@ -181,7 +181,7 @@ class Told:
 
 def test_feasibility_solve_gives_no_bound():
     rays = Told(Answer("unbounded"), Answer("time_limit", None, 0.0))
-    found = Plan(pair(0, 0, [-1, 0])).open(rays, None)(1.0)
+    found = Formulation(pair(0, 0, [-1, 0])).open(rays, None)(1.0)
     assert (found.status, found.bound, rays.answers) == ("time_limit", None, [])
 
 
@@ -196,7 +196,7 @@ def test_lines_that_are_still_missing_leave_a_bound_and_no_answer():
         (Answer("numerical", None, None, "why"), "numerical", 0.0249),
     ):
         lines = Told(Answer("optimal", np.array([70.0, 0.0]), 0.0), lacking, last)
-        found = Plan(program, piecewise=True).open(lines, None)(9.0)
+        found = Formulation(program, piecewise=True).open(lines, None)(9.0)
         assert (found.status, found.variables, found.bound) == (status, None, bound)
         assert (found.message, lines.answers) == (last.message, [])
 
@@ -367,12 +367,12 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
 @pytest.mark.parametrize("quadratic", [False, True])
 @pytest.mark.parametrize("both", [False, True])
 def test_squares_are_handled_as_the_table_states(integer, quadratic, both):
-    """The table of capabilities agrees with what `plan` does with whole and real squares."""
+    """The table of capabilities agrees with what `formulate` does with whole and real squares."""
     backend = capability.Backend(
         "told", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both
     )
-    whole = plan(Isotonic([3, 1], integer=True).program(), backend)
-    real = plan(Isotonic([3.0, 1.0]).program(), backend)
+    whole = formulate(Isotonic([3, 1], integer=True).program(), backend)
+    real = formulate(Isotonic([3.0, 1.0]).program(), backend)
     word = backend.takes["integer QP"]
     assert word == ("lines" if whole.piecewise else "relaxed" if whole.relaxed else "yes")
     assert backend.takes["QP"] == ("-" if isinstance(real, str) else "yes")

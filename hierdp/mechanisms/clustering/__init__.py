@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
-from hierdp.mechanisms.words import PERSON
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.neighbours import PERSON
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
@@ -41,15 +41,15 @@ MECHANISM = Mechanism(
     guarantee="ε-DP",
     neighbours=PERSON,
     methods=(
-        Method("AHP", "Clustering", f"{ZHANG}, §4.2"),
-        Method("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
-        Method("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
-        Method("AHP-by-place", "Clustering, zeros cut by place", "beyond the paper"),
-        Method("NF", "Segmentation", f"{XU}, NoiseFirst"),
-        Method("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
-        Method("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),
-        Method("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
-        Method("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
+        MethodInfo("AHP", "Clustering", f"{ZHANG}, §4.2"),
+        MethodInfo("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
+        MethodInfo("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
+        MethodInfo("AHP-by-place", "Clustering, zeros cut by place", "beyond the paper"),
+        MethodInfo("NF", "Segmentation", f"{XU}, NoiseFirst"),
+        MethodInfo("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
+        MethodInfo("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),
+        MethodInfo("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
+        MethodInfo("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
     ),
     checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.range_query.truth",

@@ -53,7 +53,7 @@ def ahp(
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure, solve : callable
-        See `hierdp.mechanisms.clustering.published.Method`.
+        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     share : float
         ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
         clusters' sums.

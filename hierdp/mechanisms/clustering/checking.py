@@ -12,7 +12,7 @@ from hierdp.counts.axes import Axis, axis_of
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.clustering.mechanism import METHODS, checked, table_of
-from hierdp.mechanisms.words import PERSON
+from hierdp.mechanisms.neighbours import PERSON
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
 from hierdp.record.step import Solving, Step
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], _: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public axes."""
@@ -60,4 +60,4 @@ def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
     return found
 
 
-CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON, other=other)
+CHECKING = Checking(shape_of_bins, rerun=rerun, neighbours=PERSON, other=other)

@@ -37,7 +37,7 @@ def gs(
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure : callable
-        See `hierdp.mechanisms.clustering.published.Method`.
+        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     share : float
         ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
     width : int, optional

@@ -17,12 +17,12 @@ from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.grouping_smoothing import gs
 from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
-from hierdp.mechanisms.clustering.published import Method, Published
+from hierdp.mechanisms.clustering.published import ClusteringMethod, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
+from hierdp.mechanisms.neighbours import PERSON
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
-from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 METHODS = {
     method.name: method
     for method in (
-        *(Method(name, partial(ahp, rule=rule), ("share", "eta")) for name, rule in RULES.items()),
-        Method("NF", noise_first, ()),
-        Method("SF", structure_first, ("share", "clusters", "largest")),
-        Method("PHP", php, ("share",)),
-        Method("GS", gs, ("share", "width")),
-        Method("Laplace", laplace, ()),
+        *(ClusteringMethod(name, partial(ahp, rule=rule), ("share", "eta")) for name, rule in RULES.items()),
+        ClusteringMethod("NF", noise_first, ()),
+        ClusteringMethod("SF", structure_first, ("share", "clusters", "largest")),
+        ClusteringMethod("PHP", php, ("share",)),
+        ClusteringMethod("GS", gs, ("share", "width")),
+        ClusteringMethod("Laplace", laplace, ()),
     )
 }
 """The methods, by their names in Zhang et al. 2014, §6, and one of ours, AHP-by-place. Their AHP is greedy,
@@ -49,7 +49,7 @@ for speed; ours is optimal.
 """
 
 
-def checked(method: str, options: Mapping[str, Any]) -> Method:
+def checked(method: str, options: Mapping[str, Any]) -> ClusteringMethod:
     """The method of that name, if it takes these options.
 
     Raises
@@ -85,7 +85,7 @@ def clustering(
     method : str
         One of `METHODS`.
     **options
-        The method's own options; see `Method.takes` and the functions in `METHODS`.
+        The method's own options; see `ClusteringMethod.takes` and the functions in `METHODS`.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def noise_first(bins: int, epsilon: float, measure: Measure, solve: Solving) -> 
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure, solve : callable
-        See `hierdp.mechanisms.clustering.published.Method`.
+        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     """
     noisy = measure(query.counts(COUNTS, epsilon, bins)).answers
     price = 2 * double_geometric_variance(1 / epsilon)

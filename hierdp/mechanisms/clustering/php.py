@@ -59,7 +59,7 @@ def php(bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 
     epsilon : float
         For neighbours that differ by one person, in one bin.
     measure : callable
-        See `hierdp.mechanisms.clustering.published.Method`.
+        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     share : float
         ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
     """

@@ -44,7 +44,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Method:
+class ClusteringMethod:
     """A way to release a histogram.
 
     Attributes

@@ -55,7 +55,7 @@ def structure_first(
     epsilon : float
         For neighbours that differ by one person, in one bin.
     measure : callable
-        See `hierdp.mechanisms.clustering.published.Method`.
+        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     share : float
         ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
     clusters : int, optional

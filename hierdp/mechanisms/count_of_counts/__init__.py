@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
-from hierdp.mechanisms.words import ENTITY
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.neighbours import ENTITY
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.count_of_counts.mechanism import (
@@ -48,13 +48,13 @@ MECHANISM = Mechanism(
     guarantee="ε-DP",
     neighbours=f"{ENTITY}; or --group-budget",
     methods=(
-        Method("Hc", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
-        Method("Hc2", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
-        Method("Hg", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
-        Method("Hg1", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
-        Method("Hc x Hg x Hc", "one method per level", f"{KUO}, §6.2"),
-        Method("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
-        Method("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
+        MethodInfo("Hc", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+        MethodInfo("Hc2", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),
+        MethodInfo("Hg", "Isotonic (L2), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+        MethodInfo("Hg1", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.2, Alg. 1"),
+        MethodInfo("Hc x Hg x Hc", "one method per level", f"{KUO}, §6.2"),
+        MethodInfo("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
+        MethodInfo("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),
     checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",

@@ -11,8 +11,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
-from hierdp.mechanisms.count_of_counts.plan import Plan, plan_of
-from hierdp.mechanisms.words import BOTTOM_UP
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
+from hierdp.mechanisms.neighbours import BOTTOM_UP
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], regions: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public regions and groups."""
@@ -42,7 +42,7 @@ def again(
     return table_of(places, runs), found
 
 
-def plan_in(settings: Mapping[str, Any]) -> Plan:
+def plan_in(settings: Mapping[str, Any]) -> CountOfCountsPlan:
     """The plan that the settings describe."""
     alone = "merge" not in settings
     method = " x ".join(settings["methods"])
@@ -69,6 +69,6 @@ def _groups(table: DataFrame, regions: Hierarchy) -> Ints:
 
 CHECKING = Checking(
     shape_of_sizes,
-    again=again,
+    rerun=rerun,
     neighbours=lambda settings: neighbours_of(plan_in(settings)),
 )

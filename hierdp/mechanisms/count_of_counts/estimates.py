@@ -31,7 +31,7 @@ CELLS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Method:
+class CountOfCountsMethod:
     """A way to estimate the groups by size of one region.
 
     Attributes
@@ -75,11 +75,11 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("naive", "H", 2),
-        Method("Hg", "Hg", 2),
-        Method("Hg1", "Hg", 1),
-        Method("Hc", "Hc", 1),
-        Method("Hc2", "Hc", 2),
+        CountOfCountsMethod("naive", "H", 2),
+        CountOfCountsMethod("Hg", "Hg", 2),
+        CountOfCountsMethod("Hg1", "Hg", 1),
+        CountOfCountsMethod("Hc", "Hc", 1),
+        CountOfCountsMethod("Hc2", "Hc", 2),
     )
 }
 """The methods. H, Hc and Hg have the norms that the paper found best; ``Hg1`` and ``Hc2`` have the other
@@ -112,8 +112,8 @@ class Together:
         In increasing order, as in the hierarchy.
     groups : int64 array
         Their numbers of groups, public or measured, above 0.
-    method : Method
-        Regions of `Method.form` H have steps of their own.
+    method : CountOfCountsMethod
+        Regions of `CountOfCountsMethod.form` H have steps of their own.
     domain : Sizes
     resize : bool
         Whether the regions have other numbers of groups, which are secret: see `resized`.
@@ -121,7 +121,7 @@ class Together:
 
     regions: Ints
     groups: Ints
-    method: Method
+    method: CountOfCountsMethod
     domain: Sizes
     resize: bool = False
 
@@ -221,7 +221,7 @@ class Together:
         return Runs.ordered(row, found[at], counts, self.regions.size)
 
 
-def numbers_of(groups: int, method: Method, domain: Sizes) -> int:
+def numbers_of(groups: int, method: CountOfCountsMethod, domain: Sizes) -> int:
     """Number of answers for a region with the given number of groups."""
     of_sizes = domain.largest + (method.form == "H") - domain.smallest
     return groups if method.form == "Hg" or not groups else of_sizes

@@ -22,22 +22,28 @@ from hierdp.execution import progress
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.at_once import at_once
-from hierdp.mechanisms.count_of_counts.estimates import Method, Sizes, Together, estimates, size_query
+from hierdp.mechanisms.count_of_counts.batched import measured_regions, steps_of
+from hierdp.mechanisms.count_of_counts.estimates import (
+    CountOfCountsMethod,
+    Sizes,
+    Together,
+    estimates,
+    size_query,
+)
 from hierdp.mechanisms.count_of_counts.plan import (
     AT_ONCE,
     MAX_SIZE,
-    Plan,
+    CountOfCountsPlan,
     budgets_of,
     check_at_once,
     plan_of,
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
-from hierdp.mechanisms.count_of_counts.side_by_side import measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
+from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
-from hierdp.mechanisms.words import ENTITY
 from hierdp.privacy.budget import Ledger, check_epsilon, of_one_row
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
@@ -225,7 +231,7 @@ def count_of_counts(
     )
 
 
-def _public_groups(data: SizeRuns, plan: Plan) -> Ints | None:
+def _public_groups(data: SizeRuns, plan: CountOfCountsPlan) -> Ints | None:
     """The number of groups of each region, if it is public.
 
     Raises
@@ -246,9 +252,9 @@ def released_runs(
     epsilon: float,
     measure: Measure,
     solve: Solving,
-    plan: Plan,
+    plan: CountOfCountsPlan,
     total: int | None = None,
-    side_by_side: bool | None = None,
+    batched: bool | None = None,
 ) -> tuple[Runs, dict[str, Any]]:
     """Estimate the groups by size of each region, then make the estimates add up.
 
@@ -263,8 +269,8 @@ def released_runs(
         Answers queries about the true groups by size of all regions, `Runs`.
     solve : callable
         Solves models.
-    plan : Plan
-    total, side_by_side
+    plan : CountOfCountsPlan
+    total, batched
         As in `measured`.
 
     Returns
@@ -274,18 +280,18 @@ def released_runs(
     settings : dict
         The settings for the manifest.
     """
-    found = measured(places, groups, epsilon, measure, solve, plan, total, side_by_side)
+    found = measured(places, groups, epsilon, measure, solve, plan, total, batched)
     runs = post_process(found, places, plan, solve)
     return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
 
-def neighbours_of(plan: Plan) -> str:
+def neighbours_of(plan: CountOfCountsPlan) -> str:
     """The neighbouring relation, in words."""
     relation = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
     return relation + (f"; {NOT_EMPTY}" if plan.smallest else "")
 
 
-def settings_of(plan: Plan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:
+def settings_of(plan: CountOfCountsPlan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:
     """The settings for the manifest; `max_size` and `groups`, the number of all, are public or estimated."""
     parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
     return {
@@ -331,9 +337,9 @@ def measured(
     epsilon: float,
     measure: Measure,
     solve: Solving,
-    plan: Plan,
+    plan: CountOfCountsPlan,
     total: int | None = None,
-    side_by_side: bool | None = None,
+    batched: bool | None = None,
 ) -> Measured:
     """Measure K and the numbers of groups, if they are secret, then the groups by size of each level.
 
@@ -343,7 +349,7 @@ def measured(
         As in `released_runs`.
     total : int, optional
         The estimated number of all groups, if it is secret, and known from a release.
-    side_by_side : bool, optional
+    batched : bool, optional
         Whether regions share steps; the estimates do not depend on it. Default: if they are many.
     """
     largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, epsilon)
@@ -356,14 +362,16 @@ def measured(
     at = measured_regions(tree, groups, plan)
     steps = [
         Together(of, groups[of], plan.method_of(int(tree.level[of[0]])), domain, secret)
-        for of in steps_of(at, tree.level, groups, plan, domain, side_by_side)
+        for of in steps_of(at, tree.level, groups, plan, domain, batched)
     ]
     runs = Runs.stacked(_estimates(places, levels, measure, solve, steps)).placed(at, tree.size)
     budgets = [share for _, _, share in levels]
     return Measured(runs, weights_of(runs, tree.level, plan, budgets), groups, largest)
 
 
-def levels_of(places: Hierarchy, plan: Plan, epsilon: float) -> list[tuple[int, Method, float]]:
+def levels_of(
+    places: Hierarchy, plan: CountOfCountsPlan, epsilon: float
+) -> list[tuple[int, CountOfCountsMethod, float]]:
     """The levels whose groups by size are measured, each with its method and its part of ε."""
     levels = [places.tree.depth] if plan.bottom_up else range(places.tree.depth + 1)
     return list(zip(levels, plan.methods, budgets_of(plan, epsilon), strict=True))
@@ -371,7 +379,7 @@ def levels_of(places: Hierarchy, plan: Plan, epsilon: float) -> list[tuple[int, 
 
 def _estimates(
     places: Hierarchy,
-    levels: Sequence[tuple[int, Method, float]],
+    levels: Sequence[tuple[int, CountOfCountsMethod, float]],
     measure: Measure,
     solve: Solving,
     steps: Sequence[Together],
@@ -399,14 +407,16 @@ def _sizes(steps: Sequence[Together]) -> Iterator[int]:
 
 
 def measure(
-    data: SizeRuns, epsilon: float, noise: Noise, plan: Plan, side_by_side: bool | None = None
+    data: SizeRuns, epsilon: float, noise: Noise, plan: CountOfCountsPlan, batched: bool | None = None
 ) -> Measured:
     """The estimates of all regions, with independent noise; see `measured`."""
     groups, door = _public_groups(data, plan), Measuring(data.runs, noise)
-    return measured(data.hierarchy, groups, epsilon, door, Step.solve, plan, None, side_by_side)
+    return measured(data.hierarchy, groups, epsilon, door, Step.solve, plan, None, batched)
 
 
-def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Solving = Step.solve) -> Runs:
+def post_process(
+    measured: Measured, places: Hierarchy, plan: CountOfCountsPlan, solving: Solving = Step.solve
+) -> Runs:
     """Compute consistent groups by size of all regions from their estimates."""
     tree, runs = places.tree, measured.runs
     if plan.bottom_up:
@@ -417,7 +427,7 @@ def post_process(measured: Measured, places: Hierarchy, plan: Plan, solving: Sol
     return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving)
 
 
-def weights_of(runs: Runs, level_of: Ints, plan: Plan, budgets: Sequence[float]) -> NDArray[Any]:
+def weights_of(runs: Runs, level_of: Ints, plan: CountOfCountsPlan, budgets: Sequence[float]) -> NDArray[Any]:
     """1/variance of each group's size.
 
     If all levels have the same budget, weights are whole numbers in units of ε²/8, and merging is exact.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.count_of_counts.estimates import METHODS, Method
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, CountOfCountsMethod
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
-from hierdp.mechanisms.words import BOTTOM_UP
+from hierdp.mechanisms.neighbours import BOTTOM_UP
 from hierdp.privacy.budget import check_epsilon, rest_of, split
 
 MAX_SIZE = 100_000
@@ -26,12 +26,12 @@ MOST_AT_ONCE = 50_000_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class CountOfCountsPlan:
     """What is measured at each level, and how it is made consistent.
 
     Attributes
     ----------
-    methods : tuple of Method
+    methods : tuple of CountOfCountsMethod
         One for each level, from the root; with `bottom_up`, only the last level's.
     bottom_up : bool
         Whether the last level has the whole budget, and the others are its sums.
@@ -47,7 +47,7 @@ class Plan:
         The relative parts of the levels in the rest of ε; default: equal parts.
     """
 
-    methods: tuple[Method, ...]
+    methods: tuple[CountOfCountsMethod, ...]
     bottom_up: bool = False
     merge: str = MERGES[0]
     max_size: int = MAX_SIZE
@@ -62,7 +62,7 @@ class Plan:
         names = " × ".join(method.name for method in self.methods)
         return f"{BOTTOM_UP} {names}" if self.bottom_up else names
 
-    def method_of(self, level: int) -> Method:
+    def method_of(self, level: int) -> CountOfCountsMethod:
         """The method of a level that is measured."""
         return self.methods[0 if self.bottom_up else level]
 
@@ -77,7 +77,7 @@ def plan_of(
     size_budget: float | None = None,
     group_budget: float | None = None,
     shares: Sequence[float] | None = None,
-) -> Plan:
+) -> CountOfCountsPlan:
     """Make a plan from names.
 
     Parameters
@@ -138,7 +138,7 @@ def plan_of(
             raise InputError(f"{BOTTOM_UP} takes no `shares`: the last level has the whole budget")
         split(1.0, len(levels), shares)
     methods = tuple(METHODS[name] for name in names)
-    return Plan(
+    return CountOfCountsPlan(
         methods if alone or len(methods) > 1 else methods * len(levels),
         alone,
         merge,
@@ -150,7 +150,7 @@ def plan_of(
     )
 
 
-def check_at_once(levels: Sequence[str], regions: int, plan: Plan) -> None:
+def check_at_once(levels: Sequence[str], regions: int, plan: CountOfCountsPlan) -> None:
     """Refuse to match all levels at once if that is impossible, or would exceed the memory.
 
     Raises
@@ -170,7 +170,7 @@ def check_at_once(levels: Sequence[str], regions: int, plan: Plan) -> None:
         )
 
 
-def budgets_of(plan: Plan, epsilon: float) -> list[float]:
+def budgets_of(plan: CountOfCountsPlan, epsilon: float) -> list[float]:
     """The parts of ε for the levels, after those for K and for the numbers of groups.
 
     Raises

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
-from hierdp.mechanisms.words import ENTITY
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.neighbours import ENTITY
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure
-    from hierdp.mechanisms.group_size.repairs import post_process
+    from hierdp.mechanisms.group_size.post_processing import post_process
 
 __all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "post_process"]
 
@@ -45,13 +45,13 @@ MECHANISM = Mechanism(
     guarantee="ε-DP",
     neighbours=ENTITY,
     methods=(
-        Method("M_c^dp", "Isotonic, HierarchyQIP", f"{FIORETTO}, Alg. 1"),
-        Method("M_c", "CumulativeQIP", f"{FIORETTO}, Fig. 7"),
-        Method("M_c^r", "CumulativeQIP, relaxed and rounded", f"{FIORETTO}, §9"),
-        Method("M_H^dp", "HierarchyQIP", f"{FIORETTO}, §7"),
-        Method("M_H", "HierarchyQIP", f"{FIORETTO}, Fig. 3"),
-        Method("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
-        Method("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
+        MethodInfo("M_c^dp", "Isotonic, HierarchyQIP", f"{FIORETTO}, Alg. 1"),
+        MethodInfo("M_c", "CumulativeQIP", f"{FIORETTO}, Fig. 7"),
+        MethodInfo("M_c^r", "CumulativeQIP, relaxed and rounded", f"{FIORETTO}, §9"),
+        MethodInfo("M_H^dp", "HierarchyQIP", f"{FIORETTO}, §7"),
+        MethodInfo("M_H", "HierarchyQIP", f"{FIORETTO}, Fig. 3"),
+        MethodInfo("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
+        MethodInfo("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
     checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",

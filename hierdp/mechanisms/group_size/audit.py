@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.mechanisms.group_size.mechanism import group_size
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.persons import for_persons
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.privacy.noise import Noise

@@ -10,16 +10,16 @@ from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.group_size.fits import AT_ONCE
 from hierdp.mechanisms.group_size.mechanism import released_sizes, table_of
-from hierdp.mechanisms.group_size.repairs import METHODS, Grouping
+from hierdp.mechanisms.group_size.post_processing import METHODS, Grouping
+from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.words import ENTITY
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
 from models.arithmetic.arrays import Ints
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: Table, manifest: Mapping[str, Any], regions: Regions
 ) -> tuple[Table, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public regions and groups."""
@@ -57,8 +57,8 @@ def other(
 
 def _grouping(table: Table, manifest: Mapping[str, Any], sizes: int) -> Grouping:
     """Which problems were solved together: in releases before 0.2.0, neither many regions nor some sizes."""
-    side_by_side = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
-    return Grouping(side_by_side, _in_blocks(manifest), _whole(table, sizes))
+    batched = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
+    return Grouping(batched, _in_blocks(manifest), _whole(table, sizes))
 
 
 def _in_blocks(manifest: Mapping[str, Any]) -> bool:
@@ -71,4 +71,4 @@ def _whole(table: Table, sizes: int) -> Ints:
     return table.counts[0] if isinstance(table, SizeTable) else table["groups"].to_numpy()[:sizes]
 
 
-CHECKING = Checking(shape_of_sizes, again=again, neighbours=ENTITY, other=other)
+CHECKING = Checking(shape_of_sizes, rerun=rerun, neighbours=ENTITY, other=other)

@@ -16,7 +16,7 @@ from hierdp.mechanisms.expected import (
     places_of,
 )
 from hierdp.mechanisms.group_size.mechanism import queries
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.privacy.budget import of_one_row

@@ -16,7 +16,7 @@ from models.arithmetic.arrays import Ints
 CELLS_A_TASK = 200_000
 """Cells of the regions that one task of `execution` makes monotone: some 50 ms of work."""
 
-SIDE_BY_SIDE = 1_000
+BATCHED_FROM = 1_000
 """From this number of regions on, the regions of a task form one model, with one line in the manifest. With
 separate models, most of the time would go to handling tiny models."""
 
@@ -25,7 +25,7 @@ AT_ONCE = "monotone sizes"
 
 
 def fit_regions(
-    counts: Ints, places: Hierarchy, groups: int, solve: Solving, side_by_side: bool | None = None
+    counts: Ints, places: Hierarchy, groups: int, solve: Solving, batched: bool | None = None
 ) -> None:
     """Replace each region's noisy cumulative sizes by counts by size: monotone ones, from 0 to all groups.
 
@@ -39,11 +39,11 @@ def fit_regions(
         The public number of groups.
     solve : callable
         Solves the problems.
-    side_by_side : bool, optional
-        Whether the fits of many regions are one step. Default: True from `SIDE_BY_SIDE` regions on.
+    batched : bool, optional
+        Whether the fits of many regions are one step. Default: True from `BATCHED_FROM` regions on.
     """
     regions, sizes = counts.shape
-    several = regions >= SIDE_BY_SIDE if side_by_side is None else side_by_side
+    several = regions >= BATCHED_FROM if batched is None else batched
     cuts = execution.chunks(regions, CELLS_A_TASK // sizes)
     tasks = ((region_names(places, cut), counts[cut], groups) for cut in cuts)
     at = 0

@@ -15,12 +15,18 @@ from hierdp.counts.size_table import SizeTable, narrow
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.group_size.repairs import METHODS, Grouping, Method, paper_window, post_process
+from hierdp.mechanisms.group_size.post_processing import (
+    METHODS,
+    Grouping,
+    GroupSizeMethod,
+    paper_window,
+    post_process,
+)
+from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.words import ENTITY
 from hierdp.metrics.group_sizes import constraint_violations
 from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise
@@ -170,7 +176,7 @@ def released_sizes(
     epsilon: float,
     measure: Measure,
     solve: Solving,
-    method: Method,
+    method: GroupSizeMethod,
     window: int | None = None,
     grouping: Grouping | None = None,
 ) -> tuple[Ints, dict[str, Any]]:
@@ -189,7 +195,7 @@ def released_sizes(
         Answers queries about the true counts, shape (regions, sizes).
     solve : callable
         Solves models.
-    method : Method
+    method : GroupSizeMethod
     window, grouping
         As in `post_process`.
 
@@ -207,7 +213,7 @@ def released_sizes(
 
 
 def noisy_sizes(
-    places: Hierarchy, groups: int, sizes: int, epsilon: float, measure: Measure, method: Method
+    places: Hierarchy, groups: int, sizes: int, epsilon: float, measure: Measure, method: GroupSizeMethod
 ) -> tuple[Ints, float]:
     """Measure sizes, cumulative or not, one level at a time.
 
@@ -225,13 +231,13 @@ def noisy_sizes(
     return noisy.reshape(-1, sizes), levels[0].spend.scale
 
 
-def queries(places: Hierarchy, sizes: int, epsilon: float, method: Method) -> list[Query]:
+def queries(places: Hierarchy, sizes: int, epsilon: float, method: GroupSizeMethod) -> list[Query]:
     """The queries: one for each level, with an equal share of ε."""
     named = zip(places.levels, split(epsilon, len(places.levels)), strict=True)
     return [_query(places.tree, level, sizes, *one, method) for level, one in enumerate(named)]
 
 
-def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: Method) -> Query:
+def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: GroupSizeMethod) -> Query:
     """The query of a level; a large level is measured in parts."""
     nodes = tree.nodes_of(level)
 
@@ -245,7 +251,7 @@ def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: 
 
 
 def measure(
-    data: GroupSizes, epsilon: float, noise: Noise, method: Method = METHODS["M_c^dp"]
+    data: GroupSizes, epsilon: float, noise: Noise, method: GroupSizeMethod = METHODS["M_c^dp"]
 ) -> tuple[Ints, float]:
     """The noisy counts of all levels, shape (regions, sizes), and the scale of their noise."""
     door = Measuring(data.counts, noise)
@@ -253,7 +259,7 @@ def measure(
 
 
 def settings_of(
-    hierarchy: Hierarchy, counts: Any, groups: int, method: Method, window: int | None
+    hierarchy: Hierarchy, counts: Any, groups: int, method: GroupSizeMethod, window: int | None
 ) -> dict[str, Any]:
     """The settings for the manifest; `counts` are the released ones, shape (regions, sizes)."""
     return {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
-from hierdp.mechanisms.words import PERSON
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.neighbours import PERSON
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query
@@ -44,16 +44,16 @@ MECHANISM = Mechanism(
     guarantee="ε-DP",
     neighbours=PERSON,
     methods=(
-        Method("H_b^c", INFERENCE, QARDAJI),
-        Method("H_2^c", INFERENCE, "Hay et al. 2010"),
-        Method("H_tree^c", INFERENCE, QARDAJI),
-        Method("Quadtree", INFERENCE, "Cormode et al. 2012"),
-        Method("H_b", COVER, QARDAJI),
-        Method("H_2", COVER, QARDAJI),
-        Method("H_tree", COVER, QARDAJI),
-        Method("Flat", COVER, QARDAJI),
-        Method("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
-        Method("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
+        MethodInfo("H_b^c", INFERENCE, QARDAJI),
+        MethodInfo("H_2^c", INFERENCE, "Hay et al. 2010"),
+        MethodInfo("H_tree^c", INFERENCE, QARDAJI),
+        MethodInfo("Quadtree", INFERENCE, "Cormode et al. 2012"),
+        MethodInfo("H_b", COVER, QARDAJI),
+        MethodInfo("H_2", COVER, QARDAJI),
+        MethodInfo("H_tree", COVER, QARDAJI),
+        MethodInfo("Flat", COVER, QARDAJI),
+        MethodInfo("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
+        MethodInfo("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
     checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",

@@ -13,11 +13,11 @@ from hierdp.counts.boxes import boxes_of
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.neighbours import PERSON
 from hierdp.mechanisms.range_query.matrix import STRATEGIES, strategy_in
 from hierdp.mechanisms.range_query.mechanism import published
 from hierdp.mechanisms.range_query.plan import METHODS, chosen
 from hierdp.mechanisms.range_query.table import axes_of
-from hierdp.mechanisms.words import PERSON
 from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
 from hierdp.record.step import Solving, Step
@@ -29,7 +29,7 @@ CLOSE = 1e-7
 """Least squares by two machines agree at least as closely, in counts."""
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], _: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public axes."""
@@ -91,4 +91,4 @@ def _rounded_alike(made: DataFrame, table: DataFrame) -> DataFrame:
     return made
 
 
-CHECKING = Checking(shape_of_bins, again=again, neighbours=PERSON, other=other)
+CHECKING = Checking(shape_of_bins, rerun=rerun, neighbours=PERSON, other=other)

@@ -15,8 +15,8 @@ from hierdp.counts.axes import Axis
 from hierdp.measurements import query
 from hierdp.measurements.measuring import Measure
 from hierdp.mechanisms.range_query.answers import Consistent, Covering
-from hierdp.mechanisms.range_query.plan import Method, plan_of
-from hierdp.mechanisms.range_query.repairs import repaired
+from hierdp.mechanisms.range_query.plan import RangeQueryMethod, plan_of
+from hierdp.mechanisms.range_query.post_processing import repaired
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.record.step import Solving
@@ -31,7 +31,7 @@ def hierarchical(
     measure: Measure,
     solve: Solving,
     *,
-    method: Method,
+    method: RangeQueryMethod,
     branching: int | None = None,
     budget: str | Sequence[float] | None = None,
     repair: str = LEAST_SQUARES,
@@ -45,7 +45,7 @@ def hierarchical(
         Budget, for tables that differ by one person in one bin.
     measure, solve : callable
         What answers queries about the true counts of the bins, shape (bins,), and what solves models.
-    method : Method
+    method : RangeQueryMethod
     branching, budget, repair
         See `hierdp.mechanisms.range_query.mechanism.range_query`.
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from hierdp.counts.axes import Axis, Names
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.neighbours import PERSON
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
@@ -18,10 +19,9 @@ from hierdp.mechanisms.range_query.answers import Answers, RangeAnswers
 from hierdp.mechanisms.range_query.hierarchical import hierarchical
 from hierdp.mechanisms.range_query.matrix import MOST_BINS, matrix
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
-from hierdp.mechanisms.range_query.plan import Method, chosen
+from hierdp.mechanisms.range_query.plan import RangeQueryMethod, chosen
 from hierdp.mechanisms.range_query.table import Source, answers_of, table_of, told
 from hierdp.mechanisms.range_query.wavelet import wavelet
-from hierdp.mechanisms.words import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release
@@ -198,13 +198,18 @@ def range_query(
 
 
 def published(
-    method: Method, axes: Sequence[Axis], epsilon: float, measure: Measure, solve: Solving, **options: Any
+    method: RangeQueryMethod,
+    axes: Sequence[Axis],
+    epsilon: float,
+    measure: Measure,
+    solve: Solving,
+    **options: Any,
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings of a release: a function of its measurements and of public facts.
 
     Parameters
     ----------
-    method : Method
+    method : RangeQueryMethod
     axes : sequence of Axis
     epsilon : float
         Budget, for tables that differ by one person in one bin.

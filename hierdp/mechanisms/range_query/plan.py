@@ -20,7 +20,7 @@ from hierdp.analysis.queries import Regular
 from hierdp.counts.axes import Axis, Names
 from hierdp.counts.boxes import BoxTree, tree_of_boxes
 from hierdp.errors import InputError, listed, options_listed
-from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
 
@@ -29,7 +29,7 @@ BUDGETS = ("equal", "geometric", "quadtree", "optimized")
 
 
 @dataclass(frozen=True)
-class Method:
+class RangeQueryMethod:
     """A method for histograms.
 
     Attributes
@@ -57,16 +57,16 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("Flat", False, takes=()),
-        Method("H_2", False, 2, takes=("budget",)),
-        Method("H_b", False),
-        Method("H_tree", False, takes=("budget",)),
-        Method("H_2^c", True, 2, takes=("budget", "repair")),
-        Method("H_b^c", True, takes=("branching", "budget", "repair")),
-        Method("H_tree^c", True, takes=("budget", "repair")),
-        Method("Quadtree", True, 2, "quadtree", takes=("repair",)),
-        Method("Wavelet", False, takes=()),
-        Method("matrix", False, takes=("strategy",)),
+        RangeQueryMethod("Flat", False, takes=()),
+        RangeQueryMethod("H_2", False, 2, takes=("budget",)),
+        RangeQueryMethod("H_b", False),
+        RangeQueryMethod("H_tree", False, takes=("budget",)),
+        RangeQueryMethod("H_2^c", True, 2, takes=("budget", "repair")),
+        RangeQueryMethod("H_b^c", True, takes=("branching", "budget", "repair")),
+        RangeQueryMethod("H_tree^c", True, takes=("budget", "repair")),
+        RangeQueryMethod("Quadtree", True, 2, "quadtree", takes=("repair",)),
+        RangeQueryMethod("Wavelet", False, takes=()),
+        RangeQueryMethod("matrix", False, takes=("strategy",)),
     )
 }
 """The methods, by name. H_tree measures the regions of a given hierarchy; for the wavelet, see
@@ -74,12 +74,12 @@ METHODS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RangeQueryPlan:
     """What is measured.
 
     Attributes
     ----------
-    method : Method
+    method : RangeQueryMethod
     boxes : BoxTree
         The measured levels, and the root, which is not measured.
     epsilons : tuple of float
@@ -91,14 +91,14 @@ class Plan:
         `budget` of `plan_of`, they give this plan.
     """
 
-    method: Method
+    method: RangeQueryMethod
     boxes: BoxTree
     epsilons: tuple[float, ...]
     branching: int | None
     shares: tuple[float, ...]
 
 
-def chosen(name: str, **options: object) -> Method:
+def chosen(name: str, **options: object) -> RangeQueryMethod:
     """The method of that name, if it supports these options (None counts as not given).
 
     Raises
@@ -121,10 +121,10 @@ def chosen(name: str, **options: object) -> Method:
 def plan_of(
     axes: Sequence[Axis],
     epsilon: float,
-    method: Method,
+    method: RangeQueryMethod,
     branching: int | None = None,
     budget: str | Sequence[float] | None = None,
-) -> Plan:
+) -> RangeQueryPlan:
     """Build a method's tree over the bins, and divide the budget over its levels.
 
     Levels of a grid with a share of 0 are left out, such as those without any part of an optimized budget.
@@ -155,7 +155,7 @@ def plan_of(
         kept = np.isin(boxes.tree.level, [0, *asked])
         level = np.searchsorted([0, *asked], boxes.tree.level[kept])
         boxes = tree_of_boxes(shape, level, boxes.low[kept], boxes.high[kept])
-    return Plan(method, boxes, tuple(epsilons), b, tuple(map(float, shares)))
+    return RangeQueryPlan(method, boxes, tuple(epsilons), b, tuple(map(float, shares)))
 
 
 @cache
@@ -180,7 +180,9 @@ def best_branching(shape: tuple[int, ...], consistent: bool) -> int:
     return best
 
 
-def _shares(budget: str | Sequence[float], boxes: BoxTree, b: int | None, method: Method) -> Sequence[float]:
+def _shares(
+    budget: str | Sequence[float], boxes: BoxTree, b: int | None, method: RangeQueryMethod
+) -> Sequence[float]:
     """The share of each level, from the top; 0 for a level that is not measured."""
     levels = boxes.tree.depth
     if not isinstance(budget, str):

@@ -16,7 +16,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.range_query.answers import RangeAnswers
 from hierdp.mechanisms.range_query.reading import answers_in
-from hierdp.mechanisms.truth import Truth, region_column
+from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.level import Level
 from hierdp.metrics.ranges import box_sums, prefix_sums, range_places
@@ -37,7 +37,7 @@ def options(
     _: Mapping[str, Hierarchy],
     columns: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """See `Truth.options`; the bins are the release's."""
+    """See `TruthReader.options`; the bins are the release's."""
     axes: list[Any] = []
     for axis in answers_in(table, settings).axes:
         if isinstance(axis, Names):
@@ -134,7 +134,7 @@ def _aligned(data: Histogram, axes: Sequence[Axis]) -> Ints:
     return counts
 
 
-TRUTH = Truth(
+TRUTH = TruthReader(
     "counts by bin, and sums over ranges",
     ("axes", "count", "unknown", "clip"),
     histogram,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.repair.mechanism import Repair, repair
@@ -22,12 +22,12 @@ MECHANISM = Mechanism(
     guarantee="no claim",
     neighbours="none: nothing is measured",
     methods=(
-        Method("least-squares", "ConstrainedInference", "Qardaji, Yang & Li 2013"),
-        Method("non-negative", "NonNegativeInference", "Qardaji, Yang & Li 2013, with x ≥ 0"),
-        Method("whole", "NonNegativeInference, whole", "Qardaji, Yang & Li 2013, with x ≥ 0 whole"),
-        Method("hierarchy-qip", "HierarchyQIP", "Fioretto & Van Hentenryck 2019"),
-        Method("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
-        Method("least-absolute", "TreeAbsolute", "least absolute deviations"),
+        MethodInfo("least-squares", "ConstrainedInference", "Qardaji, Yang & Li 2013"),
+        MethodInfo("non-negative", "NonNegativeInference", "Qardaji, Yang & Li 2013, with x ≥ 0"),
+        MethodInfo("whole", "NonNegativeInference, whole", "Qardaji, Yang & Li 2013, with x ≥ 0 whole"),
+        MethodInfo("hierarchy-qip", "HierarchyQIP", "Fioretto & Van Hentenryck 2019"),
+        MethodInfo("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
+        MethodInfo("least-absolute", "TreeAbsolute", "least absolute deviations"),
     ),
     checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",

@@ -34,7 +34,7 @@ def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> st
     return f"row {int(strange.argmax()) + 1} is not that of its region in {REGIONS}" if strange.any() else ""
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], regions: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the given counts in the table, the only part that is not checked."""
@@ -49,4 +49,4 @@ def again(
         raise Differs(str(wrong)) from None
 
 
-CHECKING = Checking(shape, again=again)
+CHECKING = Checking(shape, rerun=rerun)

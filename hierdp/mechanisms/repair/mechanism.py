@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import as_names
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.measurement import Measurements
-from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.methods import Options, repaired
 from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import AXIS, NAME, settings_of, table_of
@@ -20,7 +20,7 @@ from hierdp.privacy.budget import Ledger
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving
-from hierdp.reports.solved import counted
+from hierdp.reports.solved import count_proved
 
 _OF_A_REGION = 2e-5
 """Seconds to repair and write a region; measured with 305,000 regions, by each method."""
@@ -37,7 +37,7 @@ class Repair(Release):
 
     def __repr__(self) -> str:
         """A summary in one line."""
-        proved, solved = counted(line.line for line in self.proved)
+        proved, solved = count_proved(line.line for line in self.proved)
         steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Repair({self.mechanism}: {len(self.table):,} rows, {steps})"
 
@@ -135,7 +135,7 @@ def repair(
     return Repair(NAME + method, table, steps.kept, settings, tuple(steps.proved), {AXIS: given.hierarchy})
 
 
-def released(given: Given, options: Options, solve: Solving) -> tuple[Any, dict[str, Any]]:
+def released(given: InputCounts, options: Options, solve: Solving) -> tuple[Any, dict[str, Any]]:
     """The table and the settings of a repair, from the given counts; `solve` solves the problems.
 
     Raises

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.errors import InputError, listed
 from hierdp.execution import progress
-from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.subtrees import subtrees
 from hierdp.mechanisms.repair.weights import real_weights, whole_weights
 from hierdp.record.step import Solving, Step
@@ -40,7 +40,7 @@ ALL_LEVELS = "consistency of all levels"
 
 
 @dataclass(frozen=True)
-class Method:
+class RepairMethod:
     """What a method accepts, besides counts."""
 
     whole_only: bool = False
@@ -49,12 +49,12 @@ class Method:
 
 
 METHODS = {
-    "least-squares": Method(),
-    "non-negative": Method(),
-    "whole": Method(whole_only=True),
-    "hierarchy-qip": Method(fixed=True, window=True),
-    "chebyshev": Method(fixed=True),
-    "least-absolute": Method(whole_only=True, fixed=True),
+    "least-squares": RepairMethod(),
+    "non-negative": RepairMethod(),
+    "whole": RepairMethod(whole_only=True),
+    "hierarchy-qip": RepairMethod(fixed=True, window=True),
+    "chebyshev": RepairMethod(fixed=True),
+    "least-absolute": RepairMethod(whole_only=True, fixed=True),
 }
 
 
@@ -84,7 +84,7 @@ class Options:
                 what = {"fixed": "fixed levels", "window": "window"}[name]
                 raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave `{name}` out")
 
-    def check(self, given: Given) -> None:
+    def check(self, given: InputCounts) -> None:
         """Refuse counts that the method does not take."""
         method = METHODS[self.method]
         if method.whole_only and not given.whole:
@@ -98,12 +98,12 @@ class Options:
             raise InputError(f"the count of {region} is over {LARGEST:.2g}: count in larger units")
 
 
-def repaired(given: Given, options: Options, solving: Solving = Step.solve) -> NDArray[Any]:
+def repaired(given: InputCounts, options: Options, solving: Solving = Step.solve) -> NDArray[Any]:
     """The repaired counts of all regions: float64, or int64 if the method's counts are whole.
 
     Parameters
     ----------
-    given : Given
+    given : InputCounts
     options : Options
     solving : callable
         Solves the problems, or looks up saved answers.
@@ -119,25 +119,25 @@ def repaired(given: Given, options: Options, solving: Solving = Step.solve) -> N
     return _REPAIRS[options.method](given, options, solving)
 
 
-def _least_squares(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+def _least_squares(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
     model = ConstrainedInference(given.hierarchy.tree, given.counts, given.variance)
     return np.asarray(solving(ALL_LEVELS, model).solution.x)
 
 
-def _non_negative(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+def _non_negative(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
     weights = real_weights(given.variance)
     model = NonNegativeInference(given.hierarchy.tree, given.counts, weights)
     return np.asarray(solving("nearest non-negative counts", model).solution.x)
 
 
-def _whole(given: Given, _: Options, solving: Solving) -> NDArray[Any]:
+def _whole(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
     tree, largest = given.hierarchy.tree, 2.0 * float(np.abs(given.counts).sum(dtype=float))
     weights = whole_weights(tree, given.variance, largest)
     model = _fitting(lambda: NonNegativeInference(tree, given.counts, weights, True))
     return np.asarray(solving("nearest whole counts", model).solution.x)
 
 
-def _hierarchy_qip(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+def _hierarchy_qip(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
     def model(tree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> HierarchyQIP:
         weights = None
         if given.errors is not None:
@@ -153,7 +153,7 @@ def _hierarchy_qip(given: Given, options: Options, solving: Solving) -> NDArray[
     return _below_fixed(given, options, solving, model)
 
 
-def _refuse_narrow(given: Given, qip: HierarchyQIP, nodes: Ints) -> None:
+def _refuse_narrow(given: InputCounts, qip: HierarchyQIP, nodes: Ints) -> None:
     """Refuse a window that leaves no answer, and say where."""
     if not qip.why_infeasible():
         return
@@ -165,7 +165,7 @@ def _refuse_narrow(given: Given, qip: HierarchyQIP, nodes: Ints) -> None:
     )
 
 
-def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+def _chebyshev(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
     spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
     largest *= 1 if given.whole else UNIT
 
@@ -180,7 +180,7 @@ def _chebyshev(given: Given, options: Options, solving: Solving) -> NDArray[Any]
     return _below_fixed(given, options, solving, model)
 
 
-def _least_absolute(given: Given, options: Options, solving: Solving) -> NDArray[Any]:
+def _least_absolute(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
     tree = given.hierarchy.tree
     # Weights in the ratio of 1/standard error: the likeliest counts if the noise is Laplace's.
     spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
@@ -196,7 +196,7 @@ def _least_absolute(given: Given, options: Options, solving: Solving) -> NDArray
 
 
 def _below_fixed(
-    given: Given,
+    given: InputCounts,
     options: Options,
     solving: Solving,
     model_of: Callable[[Tree, Ints, NDArray[Any], int], Model],
@@ -227,7 +227,7 @@ def _fitting(make: Callable[[], M]) -> M:
         raise InputError(f"{refused}; count in larger units") from None
 
 
-_REPAIRS: dict[str, Callable[[Given, Options, Solving], NDArray[Any]]] = {
+_REPAIRS: dict[str, Callable[[InputCounts, Options, Solving], NDArray[Any]]] = {
     "least-squares": _least_squares,
     "non-negative": _non_negative,
     "whole": _whole,

@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError, listed
 from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.numbers import numbers
-from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.tables.columns import column_of, text_of
 from hierdp.tables.sources import read, run
 from models.arithmetic.arrays import Floats, Ints
@@ -32,7 +32,7 @@ def read_given(
     root: str = "all",
     root_level: str = "root",
     fixed: Sequence[str] = (),
-) -> Given:
+) -> InputCounts:
     """The counts in a table, with their regions.
 
     Parameters
@@ -86,7 +86,7 @@ def read_given(
         _refuse_errors(given, standard_error, hierarchy, node)
         errors = np.full(hierarchy.size, np.nan)
         errors[node] = given
-    return Given(hierarchy, counts, measured, errors)
+    return InputCounts(hierarchy, counts, measured, errors)
 
 
 def _depths(columns: Sequence[NDArray[Any]], levels: Sequence[str]) -> Ints:
@@ -171,4 +171,4 @@ def _at(node: Ints, values: NDArray[Any], regions: int) -> tuple[NDArray[Any], N
 
 def _named(hierarchy: Hierarchy, node: int) -> str:
     nothing = np.zeros(0)
-    return Given(hierarchy, nothing, nothing.astype(bool)).name(node)
+    return InputCounts(hierarchy, nothing, nothing.astype(bool)).name(node)

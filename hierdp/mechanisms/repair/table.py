@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.methods import Options
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WEIGHTS = {"chebyshev": "1 / standard error", "least-absolute": "1 / standard er
 GIVEN, GIVEN_ERROR = "given", "given_standard_error"
 
 
-def table_of(given: Given, counts: NDArray[Any], options: Options) -> DataFrame:
+def table_of(given: InputCounts, counts: NDArray[Any], options: Options) -> DataFrame:
     """One row per region, in level order; counts that were not given are missing.
 
     With given standard errors, the repair by least squares has those of its counts: exact if the errors of
@@ -55,17 +55,17 @@ def table_of(given: Given, counts: NDArray[Any], options: Options) -> DataFrame:
     return pd.DataFrame(columns)
 
 
-def given_of(table: DataFrame, hierarchy: Hierarchy) -> Given:
+def given_of(table: DataFrame, hierarchy: Hierarchy) -> InputCounts:
     """The given counts of a repair's table, whose rows are the regions in level order."""
     column = table[GIVEN]
     measured = column.notna().to_numpy()
     kind = np.int64 if str(column.dtype) == "Int64" else np.float64
     counts = column.fillna(0).to_numpy(kind)
     errors = table[GIVEN_ERROR].to_numpy(float) if GIVEN_ERROR in table else None
-    return Given(hierarchy, counts, measured, errors)
+    return InputCounts(hierarchy, counts, measured, errors)
 
 
-def settings_of(given: Given, options: Options) -> dict[str, Any]:
+def settings_of(given: InputCounts, options: Options) -> dict[str, Any]:
     """The public parameters, for the manifest: those of a table over one axis, and the repair's options."""
     hierarchy = given.hierarchy
     settings: dict[str, Any] = {

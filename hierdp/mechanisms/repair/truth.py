@@ -9,10 +9,10 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.repair.given import Given
+from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import GIVEN
-from hierdp.mechanisms.truth import Truth
+from hierdp.mechanisms.truth import TruthReader
 from hierdp.metrics.level import Level
 from models.arithmetic.arrays import Ints
 
@@ -27,7 +27,7 @@ def options(
     regions: Mapping[str, Hierarchy],
     columns: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """See `Truth.options`; the columns of regions have the names of the release's levels."""
+    """See `TruthReader.options`; the columns of regions have the names of the release's levels."""
     (places,) = regions.values()
     if "count" not in columns:
         raise InputError("name the column of the true counts (`count`)")
@@ -35,7 +35,9 @@ def options(
     return {**columns, "levels": places.levels[1:], **top}
 
 
-def levels(data: Given, table: Any, _: Mapping[str, Any], regions: Mapping[str, Hierarchy]) -> list[Level]:
+def levels(
+    data: InputCounts, table: Any, _: Mapping[str, Any], regions: Mapping[str, Hierarchy]
+) -> list[Level]:
     """Each level's counts; the true counts of inner regions are the sums of those of the last level."""
     (places,) = regions.values()
     tree, true = places.tree, _true(data, places)
@@ -53,7 +55,7 @@ def levels(data: Given, table: Any, _: Mapping[str, Any], regions: Mapping[str, 
     return found
 
 
-def _true(data: Given, places: Hierarchy) -> Any:
+def _true(data: InputCounts, places: Hierarchy) -> Any:
     """The true count of each region of the release.
 
     Raises
@@ -93,7 +95,7 @@ def _places(names: Any, among: Any) -> Ints:
     return found
 
 
-TRUTH = Truth(
+TRUTH = TruthReader(
     "counts by region",
     ("levels", "count", "root"),
     read_given,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.tabulation.mechanism import from_table, loss_of, tabulate
@@ -45,16 +45,16 @@ MECHANISM = Mechanism(
     guarantee="(ε, δ)-DP by zCDP",
     neighbours="one person is replaced by another; the total is public; or --unbounded",
     methods=(
-        Method("TopDown", "WorkloadLeastSquares, WorkloadRounding", f"{ABOWD}, §6"),
-        Method("BlueDown", "BlockInference, WorkloadLeastSquares, WorkloadRounding", GHAZI),
-        Method("GLS", "BlockInference", CUMINGS_MENON),
-        Method("Joint", "JointTables", f"{ABOWD}, all levels at once"),
+        MethodInfo("TopDown", "WorkloadLeastSquares, WorkloadRounding", f"{ABOWD}, §6"),
+        MethodInfo("BlueDown", "BlockInference, WorkloadLeastSquares, WorkloadRounding", GHAZI),
+        MethodInfo("GLS", "BlockInference", CUMINGS_MENON),
+        MethodInfo("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
     checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
-    again=f"{__name__}.again",
+    bootstrap=f"{__name__}.bootstrap",
     help=HELP,
 )
 

@@ -12,7 +12,7 @@ from hierdp.mechanisms.persons import already_for_persons
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.methods import METHODS
-from hierdp.mechanisms.tabulation.plan import Plan, plan_of
+from hierdp.mechanisms.tabulation.plan import TabulationPlan, plan_of
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import TWO_ROWS, Case, regions
 from hierdp.record.release import Release
@@ -45,7 +45,7 @@ Changes = Sequence[tuple[int, int, int]]
 """Regions and cells with the numbers of persons to add."""
 
 
-def _table(plan: Plan, changes: Changes = (), usual: int = 20) -> CrossTable:
+def _table(plan: TabulationPlan, changes: Changes = (), usual: int = 20) -> CrossTable:
     """Four regions with the same number of persons in each cell, but for some changes."""
     held = np.full((4, 2 ** len(plan.attributes)), usual)
     for region, cell, more in changes:
@@ -54,7 +54,9 @@ def _table(plan: Plan, changes: Changes = (), usual: int = 20) -> CrossTable:
     return CrossTable(regions(4), categories, held)
 
 
-def _run(data: CrossTable, noise: Noise, plan: Plan, method: str, unit: Unit = ONE_PERSON) -> Release:
+def _run(
+    data: CrossTable, noise: Noise, plan: TabulationPlan, method: str, unit: Unit = ONE_PERSON
+) -> Release:
     return tabulate(data, plan, ZCDP, DELTA, noise, method, unit)
 
 

@@ -51,7 +51,7 @@ def shape(table: DataFrame, manifest: Manifest, regions: Regions) -> str:
         return str(why)
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, table: DataFrame, manifest: Manifest, regions: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public plan and regions.
@@ -104,7 +104,7 @@ def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
 
 CHECKING = Checking(
     shape,
-    again=again,
+    rerun=rerun,
     neighbours=neighbours,
     rows_of_a_person=rows_of_a_person,
     other=other,

@@ -23,7 +23,7 @@ from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
-from hierdp.mechanisms.tabulation.measure import Asked, level_queries, variances
+from hierdp.mechanisms.tabulation.measure import LevelQueries, level_queries, variances
 from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
@@ -120,7 +120,7 @@ def expected(
     return Expected(method, frame(rows), notes, epsilon)
 
 
-def _errors(queries: Queries, places: Hierarchy, asked: Asked, bounded: bool) -> Floats:
+def _errors(queries: Queries, places: Hierarchy, asked: LevelQueries, bounded: bool) -> Floats:
     """The standard error of each query of the best linear unbiased estimate; shape (levels, queries)."""
     tree, workload = places.tree, queries.workload
     if tree.size * max(workload.size, workload.cells) > MOST:

@@ -17,11 +17,11 @@ from hierdp.privacy.rounding import below, root_of
 from models import Workload
 from models.arithmetic.arrays import Floats, Ints
 
-Asked = list[tuple[Share, Query]]
+LevelQueries = list[tuple[Share, Query]]
 """Each share of the budget with its query."""
 
 
-def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -> Asked:
+def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -> LevelQueries:
     """The queries of every level from the root, in the order in which they are measured.
 
     Parameters
@@ -80,7 +80,7 @@ def noisy_answers(queries: Queries, places: Hierarchy, unit: Unit, rho: float, m
     return Measured(places, workload, noisy, variances(queries, places, asked))
 
 
-def variances(queries: Queries, places: Hierarchy, asked: Asked) -> Floats:
+def variances(queries: Queries, places: Hierarchy, asked: LevelQueries) -> Floats:
     """σ² = Δ₂²/2ρ of each query's noise on each level, infinite if not measured; shape (levels, queries).
 
     The variance of a discrete Gaussian is at most σ², and nearly that if σ is above 1 (Canonne, Kamath &

@@ -23,7 +23,7 @@ from hierdp.mechanisms.tabulation.contradiction import explaining
 from hierdp.mechanisms.tabulation.lookahead import refuse_dead_ends
 from hierdp.mechanisms.tabulation.measure import noisy_answers
 from hierdp.mechanisms.tabulation.options import METHODS, refuse_unused, settings_for
-from hierdp.mechanisms.tabulation.plan import Plan, plan_of
+from hierdp.mechanisms.tabulation.plan import TabulationPlan, plan_of
 from hierdp.mechanisms.tabulation.problem import Constraints
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
@@ -255,7 +255,7 @@ def unit_of(persons: Persons | None, bounded: bool) -> Unit:
     return Unit(False, persons.rows)
 
 
-def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> Plan:
+def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> TabulationPlan:
     if plan is None and options["attributes"] is None:
         raise InputError("no attributes: name the columns of categories (`attributes`), or a plan (`plan`)")
     return plan_of(plan, **options)
@@ -263,7 +263,7 @@ def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> Plan:
 
 def tabulate(
     data: CrossTable,
-    plan: Plan,
+    plan: TabulationPlan,
     epsilon: float,
     delta: float,
     noise: Noise | None = None,
@@ -277,7 +277,7 @@ def tabulate(
     ----------
     data : CrossTable
         True counts.
-    plan : Plan
+    plan : TabulationPlan
         The queries, their shares of the budget, invariants, bounds and structural zeros.
     epsilon, delta : float
         Converted to ρ-zCDP.
@@ -393,7 +393,9 @@ def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
             )
 
 
-def settings_of(places: Hierarchy, plan: Plan, unit: Unit, total: int, backend: str | None) -> dict[str, Any]:
+def settings_of(
+    places: Hierarchy, plan: TabulationPlan, unit: Unit, total: int, backend: str | None
+) -> dict[str, Any]:
     """The settings for the manifest."""
     return {
         "levels": list(places.levels),

@@ -18,14 +18,14 @@ from models import Workload
 
 
 @dataclass(frozen=True)
-class Method:
+class TabulationMethod:
     """A method, with the options of the solver that it takes."""
 
     name: str
     takes: tuple[str, ...] = ("backend", "time_limit")
 
 
-METHODS = {name: Method(name) for name in methods.METHODS}
+METHODS = {name: TabulationMethod(name) for name in methods.METHODS}
 
 UNBIASED = ("GLS",)
 """The methods that take neither bounds nor structural zeros, and give standard errors."""

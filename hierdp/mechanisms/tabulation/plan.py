@@ -61,7 +61,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TabulationPlan:
     """A tabulation's plan. All of it is public.
 
     Attributes
@@ -178,7 +178,7 @@ class Plan:
         """The attribute that an attribute or recode is about."""
         return self.recodes[variable].attribute if variable in self.recodes else variable
 
-    def with_categories(self, found: Mapping[str, Sequence[str]]) -> Plan:
+    def with_categories(self, found: Mapping[str, Sequence[str]]) -> TabulationPlan:
         """The plan with the categories of attributes that had none."""
         return replace(self, attributes={**self.attributes, **{name: tuple(c) for name, c in found.items()}})
 
@@ -272,15 +272,15 @@ class Plan:
         _check_sum(f"the queries on {where}", shares)
 
 
-def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) -> Plan:
+def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) -> TabulationPlan:
     """The plan in a TOML file, a shipped plan by its name, or a mapping of the same form; and options.
 
     Parameters
     ----------
     plan : path, str or mapping, optional
     **options
-        Fields of `Plan`, as on the command line or in the form of the file; each replaces the file's. None
-        leaves it.
+        Fields of `TabulationPlan`, as on the command line or in the form of the file; each replaces the
+        file's. None leaves it.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) 
         If the file cannot be read, or an entry is not what it should be.
     """
     told = {} if plan is None else dict(plan) if isinstance(plan, Mapping) else _read(plan)
-    known = [each.name for each in fields(Plan)]
+    known = [each.name for each in fields(TabulationPlan)]
     for name in told:
         if name not in known:
             raise InputError(f"the plan has an entry {name!r}; {_there_are('entries', name, known)}")
@@ -296,7 +296,7 @@ def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) 
     attributes = _attributes(told.get("attributes", {}))
     recodes = {name: _recode(name, one) for name, one in _mapping("recodes", told.get("recodes", {})).items()}
     names = (*attributes, *recodes)
-    return Plan(
+    return TabulationPlan(
         attributes,
         recodes,
         tuple(map(query_name, _list("queries", told.get("queries", ())))),

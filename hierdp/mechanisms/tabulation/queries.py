@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.tabulation.plan import TOTAL, Bound, Cells, Plan, end_of
+from hierdp.mechanisms.tabulation.plan import TOTAL, Bound, Cells, TabulationPlan, end_of
 from models import Workload
 from models.arithmetic.arrays import Flags, Ints
 
@@ -42,7 +42,7 @@ class Queries:
 
     Parameters
     ----------
-    plan : Plan
+    plan : TabulationPlan
 
     Raises
     ------
@@ -61,7 +61,7 @@ class Queries:
     ['a, old', 'a, young']
     """
 
-    plan: Plan
+    plan: TabulationPlan
 
     def __post_init__(self) -> None:
         cells = 1

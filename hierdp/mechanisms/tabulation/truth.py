@@ -11,7 +11,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in
-from hierdp.mechanisms.truth import Truth, region_column
+from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.level import Level
 from hierdp.tables.axes import Axis
 from hierdp.tables.tabulated import CrossTable, cross_table
@@ -25,7 +25,7 @@ def options(
     regions: Mapping[str, Hierarchy],
     columns: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """See `Truth.options`; the regions and the categories are the release's."""
+    """See `TruthReader.options`; the regions and the categories are the release's."""
     (places,) = regions.values()
     region = region_column(source, places.levels[-1], columns.get("region"))
     return {**columns, "regions": places, "region": region, "plan": settings["plan"]}
@@ -41,7 +41,7 @@ def read(
     region: str | None = None,
     **more: Any,
 ) -> CrossTable:
-    """See `Truth.read`."""
+    """See `TruthReader.read`."""
     named = plan_of(plan, **({} if attributes is None else {"attributes": attributes})).attributes
     axis = Axis.of(levels) if regions is None else Axis.of((regions, region))  # type: ignore[arg-type]
     return cross_table(source, axis=axis, attributes=named, **more)
@@ -89,7 +89,7 @@ def _marginal(counts: Array, shape: Sequence[int], kept: Sequence[int]) -> Array
     return found
 
 
-TRUTH = Truth(
+TRUTH = TruthReader(
     "counts by region and category",
     ("attributes", "plan", "levels", "regions", "region", "root", "count", "unknown"),
     read,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, Method, member
-from hierdp.mechanisms.words import TRIP
+from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.neighbours import TRIP
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.top_down.levels import Level, refinements
     from hierdp.mechanisms.top_down.mechanism import from_table, inf_tda, loss_of, top_down, true_table
-    from hierdp.mechanisms.top_down.repairs import METHODS
+    from hierdp.mechanisms.top_down.post_processing import METHODS
     from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 
 __all__ = [
@@ -55,19 +55,21 @@ MECHANISM = Mechanism(
     guarantee="(ε, δ)-DP by zCDP",
     neighbours=f"{TRIP}; or --trips, --unbounded",
     methods=(
-        Method("InfTDA", "Chebyshev", f"{BONINSEGNA}, Alg. 1"),
-        Method("InfTDA_large", "Chebyshev, large counts lowered first", f"{BONINSEGNA}, §4.2"),
-        Method("TDA_inf", "Chebyshev, by a solver", f"{BONINSEGNA}, §5"),
-        Method("TDA_L2", "FixedSum in squares: relaxed, rounded", f"{BONINSEGNA}, §5"),
-        Method("TDA", "FixedSum in squares: relaxed, controlled rounding", f"{BONINSEGNA}, footnote 7"),
-        Method("VanillaGauss", "none: noise on all possible cells", f"{BONINSEGNA}, Theorem 6"),
-        Method("SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"),
+        MethodInfo("InfTDA", "Chebyshev", f"{BONINSEGNA}, Alg. 1"),
+        MethodInfo("InfTDA_large", "Chebyshev, large counts lowered first", f"{BONINSEGNA}, §4.2"),
+        MethodInfo("TDA_inf", "Chebyshev, by a solver", f"{BONINSEGNA}, §5"),
+        MethodInfo("TDA_L2", "FixedSum in squares: relaxed, rounded", f"{BONINSEGNA}, §5"),
+        MethodInfo("TDA", "FixedSum in squares: relaxed, controlled rounding", f"{BONINSEGNA}, footnote 7"),
+        MethodInfo("VanillaGauss", "none: noise on all possible cells", f"{BONINSEGNA}, Theorem 6"),
+        MethodInfo(
+            "SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"
+        ),
     ),
     checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
-    again=f"{__name__}.again",
+    bootstrap=f"{__name__}.bootstrap",
     help=HELP,
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.persons import already_for_persons
 from hierdp.mechanisms.top_down.mechanism import top_down, unit_of
-from hierdp.mechanisms.top_down.repairs import METHODS
+from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import EPSILON, TWO_ROWS, Case, regions

@@ -12,7 +12,7 @@ from hierdp.counts.layout import is_cells
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.top_down.mechanism import published
-from hierdp.mechanisms.top_down.repairs import METHODS
+from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import rules_of
 from hierdp.record.files import REGIONS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def again(
+def rerun(
     measure: Measure, solve: Solving, _: DataFrame, manifest: Mapping[str, Any], regions: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public axes."""
@@ -117,7 +117,7 @@ def _axis(table: DataFrame, name: str, hierarchy: Hierarchy, levels: list[str], 
 
 CHECKING = Checking(
     shape,
-    again=again,
+    rerun=rerun,
     neighbours=neighbours,
     rounded=[name for name, method in METHODS.items() if method.rounding],
     rows_of_a_person=rows_of_a_person,

@@ -26,7 +26,7 @@ from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down import queries
 from hierdp.mechanisms.top_down.levels import depths_of, level_name, refinements
 from hierdp.mechanisms.top_down.mechanism import top_down
-from hierdp.mechanisms.top_down.repairs import METHODS
+from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of

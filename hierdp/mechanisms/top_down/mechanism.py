@@ -33,8 +33,8 @@ from hierdp.mechanisms.top_down.levels import (
     root,
     table,
 )
+from hierdp.mechanisms.top_down.post_processing import METHODS, TopDownMethod
 from hierdp.mechanisms.top_down.queries import TrueCounts, finest_shape, shares_of
-from hierdp.mechanisms.top_down.repairs import METHODS, Method
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
 from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
@@ -282,7 +282,7 @@ def top_down(
 
 def published(
     data: Flows,
-    method: Method,
+    method: TopDownMethod,
     epsilon: float,
     delta: float,
     measure: Measure,
@@ -302,7 +302,7 @@ def published(
     ----------
     data : Flows
         Without counts: only the axes and the unknown region are used.
-    method : Method
+    method : TopDownMethod
     epsilon, delta : float
     measure, solve : callable
         What answers queries about `TrueCounts`, and what solves models.
@@ -370,7 +370,7 @@ def level_by_level(
     measure, solve : callable
         See `published`.
     model, answer : callable
-        See `Method`.
+        See `TopDownMethod`.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.top_down.levels import level_name, nodes_above
-from hierdp.mechanisms.truth import Truth, region_column
+from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
 from hierdp.tables import Flows, flows
 from models.arithmetic.arrays import Ints
@@ -26,7 +26,7 @@ def options(
     regions: Mapping[str, Hierarchy],
     columns: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """See `Truth.options`; the axes are the release's, and their default columns those of the last levels."""
+    """See `TruthReader.options`; the axes are the release's, their default columns the last levels'."""
     named = dict(columns.get("axes") or {})
     for name in named:
         if name not in regions:
@@ -76,7 +76,7 @@ def _keyed(places: Sequence[Ints], counts: NDArray[Any], shape: Sequence[int]) -
     return keys[order], counts[order]
 
 
-TRUTH = Truth(
+TRUTH = TruthReader(
     "counts by cell, level by level",
     ("axes", "count", "unknown"),
     flows,

@@ -49,7 +49,7 @@ def _between(true: DataFrame, released: DataFrame, data: Flows, depth: int) -> D
               & (table["destination_level"] == data.axes[1].levels[depth])]
         for table in (true, released)
     ]  # fmt: skip
-    return metrics.side_by_side(*sides)
+    return metrics.joined_cells(*sides)
 
 
 def _largest(flows: DataFrame, data: Flows, most: int, said: str) -> Part:

@@ -12,7 +12,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.execution import progress
 from hierdp.mechanisms.group_size import measure, post_process
-from hierdp.mechanisms.group_size.repairs import METHODS, paper_window
+from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
 from hierdp.record.spool import ALL, Steps

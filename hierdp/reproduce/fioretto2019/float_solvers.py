@@ -23,7 +23,7 @@ from hierdp.counts.histogram import differences
 from hierdp.data.census import census, national
 from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.group_size import measure
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.metrics import group_sizes as metrics
 from hierdp.reproduce.fioretto2019.settings import Settings
 from hierdp.reproduce.runs import noise_for, timed
@@ -44,7 +44,7 @@ FEW_SIZES = 18
 
 
 @dataclass(frozen=True, eq=False)
-class Stated:
+class ShiftedProgram:
     """minimize Σ w x² + c x, subject to lower ≤ A x ≤ upper and least ≤ x ≤ most."""
 
     weight: Floats
@@ -56,7 +56,7 @@ class Stated:
     most: Floats
 
     @classmethod
-    def of(cls, program: Program, center: Floats) -> Stated:
+    def of(cls, program: Program, center: Floats) -> ShiftedProgram:
         """The program with the unknowns ``x − center``, without constant and implied upper bounds."""
         weight, slope, _ = (np.asarray(part, float) for part in program.expanded())
         lower, upper = program.row_bounds
@@ -115,7 +115,7 @@ def _rows(
     for solver, run_it in solvers_here(data.counts.size).items():
         for form in FORMS:
             center = np.zeros(noisy.size) if form == "counts" else noisy.ravel().astype(float)
-            seconds, (status, x) = timed(run_it, Stated.of(program, center))
+            seconds, (status, x) = timed(run_it, ShiftedProgram.of(program, center))
             row: Row = {**what, "solver": solver, "unknowns": form, "status": status, "seconds": seconds}
             if x is not None:
                 answer = np.asarray(x + center).reshape(noisy.shape)
@@ -137,13 +137,13 @@ def _errors(data: GroupSizes, answer: Any, cumulative: bool) -> Row:
     }
 
 
-def solvers_here(variables: int) -> dict[str, Callable[[Stated], tuple[str, Floats | None]]]:
+def solvers_here(variables: int) -> dict[str, Callable[[ShiftedProgram], tuple[str, Floats | None]]]:
     """The solvers that are installed and take so many variables."""
     small = variables <= 200 and importlib.util.find_spec("gurobipy") is not None
     return {"OSQP": by_osqp, "Clarabel": by_clarabel, **({"Gurobi": by_gurobi} if small else {})}
 
 
-def by_osqp(stated: Stated) -> tuple[str, Floats | None]:
+def by_osqp(stated: ShiftedProgram) -> tuple[str, Floats | None]:
     """OSQP with its default settings: tolerances of 10⁻³, absolute and relative."""
     import osqp
     import scipy
@@ -162,7 +162,7 @@ def by_osqp(stated: Stated) -> tuple[str, Floats | None]:
     return status, np.asarray(found.x, float) if status.startswith("solved") else None
 
 
-def by_clarabel(stated: Stated) -> tuple[str, Floats | None]:
+def by_clarabel(stated: ShiftedProgram) -> tuple[str, Floats | None]:
     """Clarabel with its default settings: tolerances of 10⁻⁸."""
     import clarabel
     import scipy
@@ -188,7 +188,7 @@ def by_clarabel(stated: Stated) -> tuple[str, Floats | None]:
     return status, np.asarray(found.x, float) if status == "Solved" else None
 
 
-def by_gurobi(stated: Stated) -> tuple[str, Floats | None]:
+def by_gurobi(stated: ShiftedProgram) -> tuple[str, Floats | None]:
     """Gurobi with its default settings: its barrier method stops at a relative gap of 10⁻⁸."""
     import gurobipy
     import scipy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.data.census import PUBLISHED
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.reports import plots
 from hierdp.reproduce.fioretto2019.published import TABLE_1
 from hierdp.reproduce.fioretto2019.settings import SCALABLE

@@ -20,7 +20,7 @@ from hierdp.data.census import census
 from hierdp.execution.resume import Row, runs
 from hierdp.mechanisms.group_size import measure
 from hierdp.mechanisms.group_size.fits import fit_regions
-from hierdp.mechanisms.group_size.repairs import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.metrics import group_sizes as metrics
 from hierdp.record.step import Step
 from hierdp.reproduce.fioretto2019.published import LEVELS, SIZES, TABLE_1

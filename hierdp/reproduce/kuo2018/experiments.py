@@ -14,7 +14,7 @@ from hierdp.execution.resume import Row
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
-from hierdp.mechanisms.count_of_counts.plan import Plan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, budgets_of, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import Noise, SimulatedNoise
 from hierdp.reproduce.kuo2018.by_original import top_down_by_original
@@ -87,7 +87,7 @@ def _accuracy(
     return rows
 
 
-def _combined(found: dict[str, Measured], tree: Tree, plan: Plan, epsilon: float) -> Measured:
+def _combined(found: dict[str, Measured], tree: Tree, plan: CountOfCountsPlan, epsilon: float) -> Measured:
     """The estimates of each level by the method that the plan has there."""
     parts = []
     for level, method in enumerate(plan.methods):
@@ -123,7 +123,7 @@ def _bottom_up_table(
     source: Noise = OneSeed(one) if noise == "one seed" else SimulatedNoise(one)
     if fit == "lowest":
         plan = plan_of(method, data.hierarchy.levels, max_size=settings.max_size, smallest=smallest)
-        found = measure(data, 1.0, source, plan, side_by_side=False)  # one seed repeats with each region
+        found = measure(data, 1.0, source, plan, batched=False)  # one seed repeats with each region
         made = post_process(found, data.hierarchy, plan)
     else:
         made = released(data, 1.0, source, settings.max_size, fit, method == "Hc")

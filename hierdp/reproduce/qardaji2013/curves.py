@@ -13,7 +13,7 @@ from hierdp.mechanisms import clustering
 from hierdp.mechanisms.range_query import range_query
 from hierdp.metrics.ranges import box_sums, prefix_sums, range_places, range_sizes
 from hierdp.privacy.noise import Noise
-from hierdp.reproduce.qardaji2013 import curve_parts, repairs
+from hierdp.reproduce.qardaji2013 import curve_parts, post_processing
 from hierdp.reproduce.runs import noise_for, seed_for
 from hierdp.reproduce.study import Part
 from hierdp.tables.binning import Histogram
@@ -84,7 +84,7 @@ def parts(settings: Settings, sets: Mapping[str, Ints], seed: int) -> list[Part]
     if plane:
         made.append(curve_parts.curves(measured(plane, TWO_AXES, settings, seed), "figure3-boxes"))
     if line:
-        made.append(repairs.part(line, settings, seed))
+        made.append(post_processing.part(line, settings, seed))
     return made
 
 

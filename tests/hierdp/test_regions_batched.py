@@ -9,10 +9,10 @@ import pytest
 from hierdp import release
 from hierdp.check import FAILS, check
 from hierdp.counts.size_runs import Runs
-from hierdp.mechanisms.count_of_counts import side_by_side, top_down
+from hierdp.mechanisms.count_of_counts import batched, top_down
+from hierdp.mechanisms.count_of_counts.batched import measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
-from hierdp.mechanisms.count_of_counts.plan import Plan
-from hierdp.mechanisms.count_of_counts.side_by_side import measured_regions, steps_of
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.record.step import Step
 from models import Isotonic, Tree
@@ -33,8 +33,8 @@ class OneByOne(SimulatedNoise):
 
 def made(method, tmp_path, name, several, monkeypatch, **more):
     """A release of 13 regions, one of them without groups, and its folder."""
-    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2 if several else 10**9)
-    monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 40)
+    monkeypatch.setattr(batched, "BATCHED_FROM", 2 if several else 10**9)
+    monkeypatch.setattr(batched, "CELLS_A_STEP", 40)
     homes = np.arange(60)
     rows = pd.DataFrame({"state": homes % 3, "county": homes % 9, "home": homes}).loc[
         np.repeat(homes, 1 + homes % 4)
@@ -80,7 +80,7 @@ def test_many_pairs_are_merged_in_parts(tmp_path, monkeypatch):
 def test_a_check_takes_regions_with_a_step_each(tmp_path, monkeypatch):
     """As in releases of earlier versions."""
     _, folder = made("Hc", tmp_path, "apart", False, monkeypatch)
-    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
 
@@ -106,9 +106,9 @@ def test_a_check_refuses_a_changed_step_of_many_regions(broken, tmp_path, monkey
 
 
 def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypatch):
-    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 2)
-    monkeypatch.setattr(side_by_side, "CELLS_A_STEP", 8)
-    plan = Plan((METHODS["Hc"], METHODS["Hg"], METHODS["Hg"]))
+    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
+    monkeypatch.setattr(batched, "CELLS_A_STEP", 8)
+    plan = CountOfCountsPlan((METHODS["Hc"], METHODS["Hg"], METHODS["Hg"]))
     at = measured_regions(TREE, GROUPS, plan)
 
     def steps(plan, domain, several=None):
@@ -117,8 +117,8 @@ def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypat
     each = [[r] for r in range(6)]
     assert steps(plan, Sizes(4)) == [[0], [1], [2], [3, 4], [5]]
     assert steps(plan, Sizes(4), False) == each
-    assert steps(Plan((METHODS["naive"],) * 3), Sizes(1)) == each
-    monkeypatch.setattr(side_by_side, "SIDE_BY_SIDE", 7)
+    assert steps(CountOfCountsPlan((METHODS["naive"],) * 3), Sizes(1)) == each
+    monkeypatch.setattr(batched, "BATCHED_FROM", 7)
     assert steps(plan, Sizes(4)) == each
     assert steps(plan, Sizes(4), True) == [[0], [1], [2], [3, 4], [5]]
     assert steps_of(at[:0], TREE.level, GROUPS, plan, Sizes(4)) == []
@@ -126,8 +126,8 @@ def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypat
 
 def test_only_regions_with_groups_are_measured():
     groups = np.array([9, 9, 0, 0, 9, 0])
-    assert measured_regions(TREE, groups, Plan((METHODS["Hc"],) * 3)).tolist() == [0, 1, 4]
-    assert measured_regions(TREE, groups, Plan((METHODS["Hc"],), bottom_up=True)).tolist() == [4]
+    assert measured_regions(TREE, groups, CountOfCountsPlan((METHODS["Hc"],) * 3)).tolist() == [0, 1, 4]
+    assert measured_regions(TREE, groups, CountOfCountsPlan((METHODS["Hc"],), bottom_up=True)).tolist() == [4]
 
 
 def test_rows_are_placed_among_empty_ones():

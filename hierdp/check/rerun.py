@@ -22,7 +22,7 @@ from hierdp.record.written import LIMIT, Written
 QUERIES = "budget: queries"
 
 
-class Again:
+class Rerun:
     """Runs a mechanism's function with recorded measurements, and compares what it gives with the release.
 
     Parameters
@@ -42,8 +42,8 @@ class Again:
     """
 
     def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
-        assert checking.again is not None
-        self._again, self.recorded, self._wrong = checking.again, Recorded(Measurements(())), ""
+        assert checking.rerun is not None
+        self._rerun, self.recorded, self._wrong = checking.rerun, Recorded(Measurements(())), ""
         self._proofs, self._limit = proofs, limit
         self._release = replace(release, manifest=budget_of_one_row(release.manifest))
         self._measures = checking.measures
@@ -59,9 +59,9 @@ class Again:
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
-            found = Claimed(release) if self._measures else Measurements(())
+            found = ClaimedMeasurements(release) if self._measures else Measurements(())
             self.recorded = Recorded(found, release.untested)
-            table, settings = self._again(
+            table, settings = self._rerun(
                 self.recorded, saved.solve, release.table, release.manifest, release.regions
             )
             self.recorded.end()
@@ -88,7 +88,7 @@ class Again:
         return CheckResult(QUERIES, OPEN, f"{known} on steps that are missing or wrong")
 
 
-class Claimed:
+class ClaimedMeasurements:
     """The measurements of a release, with the noise that its manifest claims.
 
     Raises

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import audit as package
-from hierdp.audit import CASES, Finding, audit, exactly, kept
+from hierdp.audit import CASES, Finding, audit, exactly, saved_findings
 from hierdp.audit.events import Claim, Condition, Event
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -28,7 +28,7 @@ RUNS = 12
 @pytest.fixture(autouse=True)
 def one_source(monkeypatch):
     """Keep the fingerprint of hierdp's source fixed, in case somebody edits it during a test."""
-    monkeypatch.setattr(kept, "fingerprint", lambda: "as it is")
+    monkeypatch.setattr(saved_findings, "fingerprint", lambda: "as it is")
 
 
 def case_of(mechanism, method, change=""):
@@ -79,10 +79,10 @@ def test_an_event_is_kept_in_full(tmp_path, swapped):
     far = Condition((('count[Zürich "1"]', -3), ("noisy[2]", 100), ("a", 1), ("b", 1)), 0.1 + 0.2, True)
     event = Event((far, *(Condition((("c", 1),), float(i), False) for i in range(4))), swapped)
     found = Finding(SOME[0], Claim(2.0, 0.01, 1 / 3), "any", math.pi, math.e, event, RUNS, math.inf)
-    asked = [(SOME[0], kept.settings(SOME[0], RUNS, 1e-5, SimulatedNoise, 0))]
+    asked = [(SOME[0], saved_findings.settings(SOME[0], RUNS, 1e-5, SimulatedNoise, 0))]
     out = tmp_path / "a.parquet"
-    assert list(kept.findings(out, asked, lambda _: found)) == [found]
-    assert list(kept.findings(out, asked, lambda _: pytest.fail("made again"))) == [found]
+    assert list(saved_findings.findings(out, asked, lambda _: found)) == [found]
+    assert list(saved_findings.findings(out, asked, lambda _: pytest.fail("made again"))) == [found]
     assert list(pd.read_parquet(out)["over"]) == [True]
 
 
@@ -90,7 +90,7 @@ def test_the_file_of_findings_is_readable(tmp_path):
     out = tmp_path / "a.parquet"
     (line,) = audit(SOME[:1], RUNS, results=out)
     (row,) = pd.read_parquet(out).to_dict("records")
-    assert list(row) == kept.COLUMNS
+    assert list(row) == saved_findings.COLUMNS
     said = row["mechanism"], row["method"], row["change"], row["event"], row["runs"], row["noise"]
     case = SOME[0]
     assert said == (
@@ -162,7 +162,7 @@ def test_other_settings_add_rows(tmp_path, other):
 def test_another_source_of_hierdp_adds_rows(tmp_path, monkeypatch):
     out, made = tmp_path / "a.parquet", []
     list(audit(SOME[:1], RUNS, results=out))
-    monkeypatch.setattr(kept, "fingerprint", lambda: "mended")
+    monkeypatch.setattr(saved_findings, "fingerprint", lambda: "mended")
     list(audit(counted(SOME[:1], made), RUNS, results=out))
     assert made
     assert pd.read_parquet(out)["code"].nunique() == 2
@@ -207,9 +207,9 @@ KILLED = """
 import os, sys
 from dataclasses import replace
 from hierdp import audit as package
-from hierdp.audit import kept
+from hierdp.audit import saved_findings
 from hierdp.cli import main
-kept.fingerprint = lambda: "as it is"
+saved_findings.fingerprint = lambda: "as it is"
 def die(*_):
     os.kill(os.getpid(), int(sys.argv[1]))
 cases = [case for case in package.CASES if case.method in ("Laplace", "Flat", "NF")]

@@ -5,24 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
-from hierdp.mechanisms.count_of_counts.plan import Plan
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan
 from models import Tree
 from models.arithmetic.arrays import Ints
 
 CELLS_A_STEP = 200_000
 """Noisy numbers of the regions that share a step. A region with more has its own."""
 
-SIDE_BY_SIDE = 1_000
+BATCHED_FROM = 1_000
 """From this number of measured regions on, regions share steps."""
 
 
-def measured_regions(tree: Tree, groups: Ints, plan: Plan) -> Ints:
+def measured_regions(tree: Tree, groups: Ints, plan: CountOfCountsPlan) -> Ints:
     """The regions to measure, in level order: those with groups; bottom-up, of the last level only."""
     return np.flatnonzero(groups * (tree.level == tree.depth) if plan.bottom_up else groups)
 
 
 def steps_of(
-    regions: Ints, level: Ints, groups: Ints, plan: Plan, domain: Sizes, several: bool | None = None
+    regions: Ints,
+    level: Ints,
+    groups: Ints,
+    plan: CountOfCountsPlan,
+    domain: Sizes,
+    several: bool | None = None,
 ) -> list[Ints]:
     """The regions of each step.
 
@@ -31,16 +36,16 @@ def steps_of(
     regions : int array
         The regions to measure, in level order.
     level, groups : int arrays, shape (all regions,)
-    plan : Plan
+    plan : CountOfCountsPlan
     domain : Sizes
     several : bool, optional
-        Whether regions share steps. Default: from `SIDE_BY_SIDE` regions on.
+        Whether regions share steps. Default: from `BATCHED_FROM` regions on.
 
     Returns
     -------
     list of int array
     """
-    several = regions.size >= SIDE_BY_SIDE if several is None else several
+    several = regions.size >= BATCHED_FROM if several is None else several
     starts, cells, before = list[int](), 0, -1
     named = zip(level[regions].tolist(), groups[regions].tolist(), strict=True)
     for at, (here, there) in enumerate(named):

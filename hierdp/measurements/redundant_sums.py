@@ -11,13 +11,13 @@ import numpy as np
 from hierdp.measurements.query import Parents, Query, sums_by
 from hierdp.measurements.rows import Measurement
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.twice import CountNoise, Twice
+from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
 from models.arithmetic.arrays import Ints
 
-Asked = Sequence[tuple[Query, Measurement]]
+Answered = Sequence[tuple[Query, Measurement]]
 
 
-def measured_twice(asked: Asked) -> Iterator[Twice]:
+def redundant_sums(asked: Answered) -> Iterator[RedundantSums]:
     """What was measured twice, of queries with `groups` or `cells`.
 
     - All counts, then sums that were chosen by their noise.
@@ -49,7 +49,7 @@ def _into(fine: Ints, coarse: Ints) -> Ints:
     return into
 
 
-def _of_cells(query: Query, found: Measurement, fine: Query, parts: Measurement) -> Twice:
+def _of_cells(query: Query, found: Measurement, fine: Query, parts: Measurement) -> RedundantSums:
     """Sums of cells with the sums of the finer answers that they consist of."""
     assert fine.cells is not None
     assert query.cells is not None
@@ -60,7 +60,7 @@ def _of_cells(query: Query, found: Measurement, fine: Query, parts: Measurement)
     return _twice(f"{found.spend.query} and {parts.spend.query}", off, found.spend, parts.spend, counts)
 
 
-def of_parents(parents: Parents, above: Measurement | None, found: Measurement) -> Twice:
+def of_parents(parents: Parents, above: Measurement | None, found: Measurement) -> RedundantSums:
     """How nodes differ from the sums of their children: nodes chosen by their noisy counts, or a public one.
 
     `above` are the answers to the query before, among which are those of the nodes.
@@ -70,7 +70,7 @@ def of_parents(parents: Parents, above: Measurement | None, found: Measurement) 
     what, children = f"{found.spend.query} and above", np.diff(offsets)
     if public is not None:
         law = CountNoise.of(asdict(found.spend))
-        return Twice(what, (public - sums).astype(np.float64), law, children, None)
+        return RedundantSums(what, (public - sums).astype(np.float64), law, children, None)
     assert above is not None
     return _twice(what, above.answers[at] - sums, above.spend, found.spend, children, above.answers.size)
 
@@ -108,7 +108,7 @@ class OfLevel:
         """Whether the other level's answers add up to these; with other numbers of answers, they do not."""
         return self._tree is other._tree and (self._level + 1, self._each) == (other._level, other._each)
 
-    def add(self, answers: Ints) -> Iterator[Twice]:
+    def add(self, answers: Ints) -> Iterator[RedundantSums]:
         """Take the answers of the next nodes; after the last, give the differences to the level above."""
         part = answers.reshape(-1, self._each)
         here = slice(self._at, self._at + len(part))
@@ -132,6 +132,6 @@ class OfLevel:
 
 def _twice(
     what: str, off: Ints, own: Spend, parts: Spend, counts: Ints, chosen_of: int | None = None
-) -> Twice:
+) -> RedundantSums:
     laws = [CountNoise.of(asdict(one)) for one in (parts, own)]
-    return Twice(what, off.ravel().astype(np.float64), laws[0], counts.ravel(), laws[1], chosen_of)
+    return RedundantSums(what, off.ravel().astype(np.float64), laws[0], counts.ravel(), laws[1], chosen_of)

@@ -51,7 +51,7 @@ CELLS_OF_A_TABLE = 4
 
 
 @dataclass(frozen=True)
-class Method:
+class GroupSizeMethod:
     """One of the paper's mechanisms.
 
     Attributes
@@ -119,7 +119,7 @@ def post_process(
     noisy: Ints,
     places: Hierarchy,
     groups: int,
-    method: Method,
+    method: GroupSizeMethod,
     solve: Solving,
     window: int | None = None,
     grouping: Grouping | None = None,
@@ -134,9 +134,9 @@ def post_process(
     places : Hierarchy
     groups : int
         The public number of groups.
-    method : Method
+    method : GroupSizeMethod
     solve : callable
-        Solves the problems; see `Method.solving`.
+        Solves the problems; see `GroupSizeMethod.solving`.
     window : int, optional
         Truncated domains.
     grouping : Grouping, optional
@@ -156,7 +156,7 @@ def post_process(
     blocks = method.blocks(regions, sizes, window) if together.blocks else [slice(0, sizes)]
     counts = noisy if overwrite else noisy.copy()
     if method.fitted:
-        fit_regions(counts, places, groups, solve, together.side_by_side)
+        fit_regions(counts, places, groups, solve, together.batched)
     if len(blocks) > 1:
         consistent_blocks(method, places, counts, groups, solve, blocks, together.whole)
         return counts
@@ -179,22 +179,22 @@ class Grouping:
 
     Attributes
     ----------
-    side_by_side : bool, optional
-        Whether the fits of many regions are one step. Default: from `fits.SIDE_BY_SIDE` regions on.
+    batched : bool, optional
+        Whether the fits of many regions are one step. Default: from `fits.BATCHED_FROM` regions on.
     blocks : bool
-        Whether many sizes are made consistent in blocks; see `Method.blocks`.
+        Whether many sizes are made consistent in blocks; see `GroupSizeMethod.blocks`.
     whole : int64 array, shape (sizes,), optional
         The answers for the whole, whose sums over blocks are how many groups each of them holds. By default,
         these numbers are searched for.
     """
 
-    side_by_side: bool | None = None
+    batched: bool | None = None
     blocks: bool = True
     whole: Ints | None = None
 
 
 def consistent_blocks(
-    method: Method,
+    method: GroupSizeMethod,
     places: Hierarchy,
     counts: Ints,
     groups: int,
@@ -277,9 +277,9 @@ def _relaxed(solver: SolverOptions) -> Solving:
 
 
 def _tables(solver: SolverOptions) -> Solving:
-    """The dynamic program, with one constraint program for each cell of its cost tables (Fig.
+    """The dynamic program, with one constraint program for each cell of its cost tables (the paper's Fig. 5).
 
-    5). The tables span the domains: without a window, all of 0 … G, for tiny G only.
+    The tables span the domains: without a window, all of 0 … G, for tiny G only.
     """
     return partial(_by_tables, solver.backend or "cp-sat", solver)
 
@@ -326,13 +326,13 @@ _SOLVER = ("backend", "time_limit")
 METHODS = {
     method.name: method
     for method in (
-        Method("M_H", False, _integer, (*_SOLVER, "window")),
-        Method("M_H^r", False, _relaxed, (*_SOLVER, "window"), consistent=False),
-        Method("M_H^dp", False, _fast, ("window",)),
-        Method("M_dp^OP", False, _tables, (*_SOLVER, "window")),
-        Method("M_c", True, _integer, _SOLVER),
-        Method("M_c^r", True, _relaxed, _SOLVER, consistent=False),
-        Method("M_c^dp", True, _fast, ("window",), fitted=True),
+        GroupSizeMethod("M_H", False, _integer, (*_SOLVER, "window")),
+        GroupSizeMethod("M_H^r", False, _relaxed, (*_SOLVER, "window"), consistent=False),
+        GroupSizeMethod("M_H^dp", False, _fast, ("window",)),
+        GroupSizeMethod("M_dp^OP", False, _tables, (*_SOLVER, "window")),
+        GroupSizeMethod("M_c", True, _integer, _SOLVER),
+        GroupSizeMethod("M_c^r", True, _relaxed, _SOLVER, consistent=False),
+        GroupSizeMethod("M_c^dp", True, _fast, ("window",), fitted=True),
     )
 }
 """The methods, by their names in the paper (§9)."""

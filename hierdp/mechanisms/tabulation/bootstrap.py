@@ -20,7 +20,7 @@ MOST_SIMULATED = 10_000
 """The most rows of a release whose errors its report simulates, by releasing it five times again."""
 
 
-def again(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, noise: Noise) -> DataFrame:
+def bootstrap(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, noise: Noise) -> DataFrame:
     """The table of a second release, whose true counts are the released ones.
 
     It has the method, the plan, the budget and the noise of the first; only released counts are used.

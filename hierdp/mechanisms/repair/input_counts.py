@@ -16,7 +16,7 @@ from models.arithmetic.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class InputCounts:
     """Counts along a hierarchy that somebody else has noised or estimated.
 
     Parameters

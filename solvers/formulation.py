@@ -24,7 +24,7 @@ WHOLE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Formulation:
     """The program that a backend gets, and how to read its answer.
 
     `relaxed`: integrality is dropped, so the optimum is only a bound, unless it is whole. `piecewise`:
@@ -78,7 +78,7 @@ class Plan:
         return run
 
 
-def plan(program: Program, backend: Backend) -> Plan | str:
+def formulate(program: Program, backend: Backend) -> Formulation | str:
     """Choose the form from the table of capabilities; a string gives the reason if there is none."""
     if not backend.table:
         program = without_tables(program)
@@ -99,7 +99,7 @@ def plan(program: Program, backend: Backend) -> Plan | str:
         return f"{backend.name} takes no program with both integer and continuous quadratic terms"
     if relaxed and not piecewise:
         program = program.relaxed()
-    return Plan(program, relaxed, piecewise)
+    return Formulation(program, relaxed, piecewise)
 
 
 def is_whole(variables: Array, program: Program) -> bool:

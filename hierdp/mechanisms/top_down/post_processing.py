@@ -95,7 +95,7 @@ def _rounded(
 
 
 @dataclass(frozen=True)
-class Method:
+class TopDownMethod:
     """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
 
     Attributes
@@ -224,13 +224,13 @@ _SOLVER = ("backend", "time_limit")
 METHODS = {
     method.name: method
     for method in (
-        Method("InfTDA", Chebyshev),
-        Method("InfTDA_large", Chebyshev, _by_size, choosing=large_first),
-        Method("TDA_inf", Chebyshev, _by_solver, _SOLVER),
-        Method("TDA_L2", squares, partial(_rounding, rounded_from), _SOLVER, rounded_from),
-        Method("TDA", squares, partial(_rounding, handed_out), _SOLVER, handed_out),
-        Method("VanillaGauss"),
-        Method("SH"),
+        TopDownMethod("InfTDA", Chebyshev),
+        TopDownMethod("InfTDA_large", Chebyshev, _by_size, choosing=large_first),
+        TopDownMethod("TDA_inf", Chebyshev, _by_solver, _SOLVER),
+        TopDownMethod("TDA_L2", squares, partial(_rounding, rounded_from), _SOLVER, rounded_from),
+        TopDownMethod("TDA", squares, partial(_rounding, handed_out), _SOLVER, handed_out),
+        TopDownMethod("VanillaGauss"),
+        TopDownMethod("SH"),
     )
 }
 """The methods, by their names in the paper (§5); "TDA" is that of its footnote 7."""

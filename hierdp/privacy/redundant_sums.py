@@ -72,7 +72,7 @@ class Recovered(NamedTuple):
     noisy: Ints
 
 
-class Twice(NamedTuple):
+class RedundantSums(NamedTuple):
     """Differences between two measurements of the same sums, which are pure noise.
 
     Attributes
@@ -101,7 +101,9 @@ class Twice(NamedTuple):
     near_zero: bool = False
 
 
-def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], what: str) -> Iterator[Twice]:
+def of_tree(
+    tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], what: str
+) -> Iterator[RedundantSums]:
     """The differences of all families between two measured levels.
 
     Parameters
@@ -122,4 +124,6 @@ def of_tree(tree: Tree, noisy: NDArray[Any], laws: Sequence[CountNoise | None], 
         here = depth == level
         off = (own[here] - sums[here]).astype(np.float64)
         times = np.broadcast_to(each[here].reshape(-1, *[1] * (own.ndim - 1)), off.shape)
-        yield Twice(f"{what} of levels {level} and {level + 1}", off.ravel(), law, times.ravel(), above)
+        yield RedundantSums(
+            f"{what} of levels {level} and {level + 1}", off.ravel(), law, times.ravel(), above
+        )

@@ -13,7 +13,7 @@ from hierdp.measurements.measuring import Measure, Measuring, Recorded
 from hierdp.mechanisms.range_query.answers import Consistent
 from hierdp.mechanisms.range_query.hierarchical import hierarchical
 from hierdp.mechanisms.range_query.plan import METHODS
-from hierdp.mechanisms.range_query.repairs import REPAIRS
+from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.metrics.ranges import all_ranges_error, range_error
 from hierdp.record.step import Step
 from hierdp.reports import plots

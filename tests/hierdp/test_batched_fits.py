@@ -37,14 +37,14 @@ def failed(folder):
 @pytest.fixture
 def few(monkeypatch):
     """Solve two regions side by side already, and make tasks small."""
-    monkeypatch.setattr(fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(fits, "BATCHED_FROM", 2)
     monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
 
 
 def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
     table = homes(12)
     alone = made(table).write(tmp_path / "alone")
-    monkeypatch.setattr(fits, "SIDE_BY_SIDE", 2)
+    monkeypatch.setattr(fits, "BATCHED_FROM", 2)
     monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
     several = made(table)
     together = several.write(tmp_path / "together")

@@ -20,7 +20,7 @@ from hierdp.record.case import Seen
 from models.arithmetic.arrays import Ints
 
 
-class Undisturbed(SimulatedNoise):
+class ZeroNoise(SimulatedNoise):
     """No noise, for the made-up tables of an audit: shows which numbers differ, and by how much."""
 
     def __init__(self) -> None:

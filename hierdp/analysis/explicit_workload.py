@@ -21,7 +21,7 @@ WORK = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class ExplicitWorkload:
     """A list of equally likely ranges or boxes.
 
     Parameters
