@@ -91,6 +91,24 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
     return high, low, True
 
 
+@_integers.without_numba
+def _integers_in_arrays(x: Any, y: Any, w: Any, p: int) -> Any:
+    if max(map(exact.reach, (x, y))) >= 2**61:
+        return 0, 0, False
+    high, low = 0, 0
+    for start in range(0, x.size, _BLOCK):
+        away = np.abs(x[start : start + _BLOCK] - y[start : start + _BLOCK])
+        weights = None if w is None else w[start : start + _BLOCK]
+        heaviest = 1 if weights is None else exact.reach(weights)
+        if heaviest.bit_length() + p * exact.reach(away).bit_length() > _SAFE:
+            return 0, 0, False
+        costs = away * away if p == 2 else away
+        held = int(costs.sum() if weights is None else (weights * costs).sum())
+        high += held >> 32
+        low += held & 0xFFFFFFFF
+    return high, low, True
+
+
 @kernel(fastmath={"reassoc"})
 def _floats(x: Any, y: Any, w: Any, p: int) -> float:
     """The sum in floats, block by block, to keep rounding errors small."""
@@ -108,4 +126,14 @@ def _floats(x: Any, y: Any, w: Any, p: int) -> float:
                 d = float(a[i]) - float(b[i])
                 part += c[i] * (d * d if p == 2 else abs(d))
         held += part
+    return held
+
+
+@_floats.without_numba
+def _floats_in_arrays(x: Any, y: Any, w: Any, p: int) -> float:
+    held = 0.0
+    for start in range(0, x.size, BLOCK):
+        away = x[start : start + BLOCK].astype(float) - y[start : start + BLOCK].astype(float)
+        costs = away * away if p == 2 else np.abs(away)
+        held += float((costs if w is None else w[start : start + BLOCK] * costs).sum())
     return held

@@ -204,6 +204,14 @@ def _dot(a: Any, b: Any) -> Any:
     return high, low
 
 
+@_dot.without_numba
+def _dot_in_arrays(a: Ints, b: Ints) -> Any:
+    whole = a.size >> _BLOCK_BITS << _BLOCK_BITS
+    blocks = np.einsum("ij,ij->i", *(part[:whole].reshape(-1, 1 << _BLOCK_BITS) for part in (a, b)))
+    sums = np.append(blocks, np.einsum("i,i->", a[whole:], b[whole:]))
+    return int((sums >> 32).sum()), int((sums & 0xFFFFFFFF).sum())
+
+
 @kernel()
 def _total(a: Any) -> Any:
     """Σ a as ``(high, low)``, worth ``high · 2³² + low``."""
@@ -212,6 +220,11 @@ def _total(a: Any) -> Any:
         high += a[i] >> 32
         low += a[i] & 0xFFFFFFFF
     return high, low
+
+
+@_total.without_numba
+def _total_in_arrays(a: Ints) -> Any:
+    return int((a >> 32).sum()), int((a & 0xFFFFFFFF).sum())
 
 
 def reach(a: Array) -> int:

@@ -1,7 +1,8 @@
 """Kernels: loops that Python runs on small inputs, and that Numba compiles for large ones.
 
 Numba takes most of a second to load, and up to a second to compile a function for the first time on a
-machine. A small release needs neither.
+machine. A small release needs neither. Certificates do not need Numba at all: without it, kernels run in
+NumPy's array operations where `Kernel.without_numba` gives them, and otherwise in Python.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Kernel(Generic[Out]):
         self._always = REORDERS in options.get("fastmath", ()) and not approximate
         self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
+        self._arrays: Callable[..., Out] = function
         update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Out:
@@ -72,10 +74,17 @@ class Kernel(Generic[Out]):
         if self._always or self._spent > PATIENCE_SECONDS or _largest(args) > SMALL:
             return self.compiled()(*args)
         began = time.thread_time()
-        with np.errstate(all="ignore"):  # as in machine code
-            result: Out = _plain(self.py_func(*args))
+        result = _interpreted(self.py_func)(*args)
         self._spent += time.thread_time() - began
         return result
+
+    def without_numba(self, arrays: Callable[..., Out]) -> Callable[..., Out]:
+        """Run this function on large arrays if Numba is not installed: the same in array operations.
+
+        Sums of floats may differ in their last digits.
+        """
+        self._arrays = arrays
+        return arrays
 
     def __reduce__(self) -> str:
         """Pickled by name, like a function."""
@@ -87,10 +96,19 @@ class Kernel(Generic[Out]):
         return list(getattr(self._compiled, "signatures", ()))
 
     def compiled(self) -> Callable[..., Out]:
-        """Numba's function, which compiles itself at its first call with arguments of each type."""
+        """Numba's function, which compiles itself at its first call with arguments of each type.
+
+        If Numba is not installed, what runs in its place.
+        """
         with _building:
             if self._compiled is None:
-                numba = _numba()
+                try:
+                    numba = _numba()
+                except ModuleNotFoundError as missing:
+                    if missing.name != "numba":
+                        raise
+                    self._compiled = _interpreted(self._arrays)
+                    return self._compiled
                 try:
                     made = numba.njit(cache=True, **self._options)(self.py_func)
                 except RuntimeError as nowhere:
@@ -123,6 +141,17 @@ def helper(function: Callable[P, R]) -> Callable[P, R]:
     with _building:
         _helpers.append(function)
     return function
+
+
+def _interpreted(function: Callable[..., Out]) -> Callable[..., Out]:
+    """The function with the arithmetic of machine code: no warnings, and Python's numbers as its result."""
+
+    def run(*args: Any) -> Out:
+        with np.errstate(all="ignore"):
+            result: Out = _plain(function(*args))
+        return result
+
+    return run
 
 
 def _largest(args: Any) -> int:

@@ -190,6 +190,93 @@ def scan_prices(
     return broke
 
 
+@scan_prices.without_numba
+def _scan_in_arrays(
+    x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
+    prices: Any,
+) -> int:  # fmt: skip
+    """`scan_prices` in array operations; of an answer that is not optimal, it may read other prices.
+
+    No run is cut where prices fail, so `low` is max(0, `low` before − costly), and within a run this is
+    the sum of −costly less its least value so far, if that is below 0. The pass back is of the same kind.
+    """
+    rises = np.append(x[1:] - x[:-1] > near, True)
+    ends = np.flatnonzero(rises)
+    starts = np.append(0, ends[:-1] + 1)
+    weight = 1 if w is None else w
+    slope = 2 * weight * (x - y)
+    if p == 2:
+        cheap, costly = (slope - weight, slope + weight) if integer else (slope, slope)
+    elif integer:
+        twice = 2 * (x - y)
+        cheap, costly = (weight * np.clip(twice + side, -1, 1) for side in (-1, 1))
+    else:
+        cheap = np.where(x > y + near, weight, -weight)
+        costly = np.where(x < y - near, -weight, weight)
+    lengths = ends + 1 - starts
+
+    def added(steps: Array) -> Array:
+        sums = np.cumsum(steps)
+        sums -= np.repeat(sums[starts] - steps[starts], lengths)
+        return np.asarray(sums)
+
+    sums = added(-costly)
+    falls = sums if cheap is costly else added(-cheap)
+    at_zero = ends[: ends.size - 1 if at_high else ends.size]
+    if p == 2 and not integer and not at_low:  # only one price fits
+        prices[0], prices[1:], prices[1 + at_zero] = 0, sums, 0
+        failing = sums < 0
+        failing[at_zero] |= sums[at_zero] > 0
+        return int(np.argmax(failing)) if failing.any() else -1
+    low = sums - np.minimum(_least_so_far(sums, starts, lengths), 0)
+    high = falls.astype(prices.dtype)
+    if at_low:
+        high[: lengths[0]] += free
+    if p == 2 and not integer:
+        low[lengths[0] :] = sums[lengths[0] :]
+    failing = high < 0
+    failing[at_zero] |= low[at_zero] > 0
+    last = 0 if not at_high or failing[-1] else low[-1]
+    prices[0], prices[1:] = 0, low
+    prices[1 + ends] = 0
+    prices[-1] = last
+    # Back from each run's end: the largest of the lows after, plus the costs of the units between.
+    rest = falls - np.repeat(falls[ends], lengths) + cheap  # the sum of `cheap` from here to the run's end
+    final = np.zeros(ends.size, prices.dtype)
+    final[-1] = last
+    base = np.append(0, low[:-1])
+    base[starts] = 0
+    back = (base - rest)[::-1]
+    most = -_least_so_far(-back, x.size - 1 - ends[::-1], lengths[::-1])[::-1]
+    price = np.maximum(rest + np.maximum(most, np.repeat(final, lengths)), 0)
+    inner = np.ones(x.size, bool)
+    inner[starts] = False
+    inner[0] = at_low
+    prices[:-1][inner] = price[inner]
+    return int(np.argmax(failing)) if failing.any() else -1
+
+
+def _least_so_far(values: Array, starts: Array, lengths: Array, short: int = 64) -> Array:
+    """The least value from the start of each run on: short runs by doubling, long ones one by one.
+
+    Whole numbers are first moved so that all values of a run are below those of the runs before.
+    """
+    apart = 1 + int(values.max()) - int(values.min()) if values.dtype == np.int64 else 0
+    if apart and exact.fits(apart * (lengths.size + 2)):
+        moved = np.repeat(np.arange(lengths.size) * apart, lengths)
+        return np.asarray(np.minimum.accumulate(values - moved) + moved)
+    found, place = values.copy(), np.arange(values.size) - np.repeat(starts, lengths)
+    step = 1
+    while step < min(short, int(lengths.max())):
+        within = place[step:] >= step
+        found[step:] = np.where(within, np.minimum(found[step:], found[:-step]), found[step:])
+        step *= 2
+    for run in np.flatnonzero(lengths > short).tolist():
+        part = slice(starts[run], starts[run] + lengths[run])
+        np.minimum.accumulate(values[part], out=found[part])
+    return found
+
+
 @helper
 def _excess(x: Any, y: Any, w: Any, c: Any, p: int, integer: bool, low: float, high: float) -> Any:
     """The excess of w|z − y|^p + c·z at z = x over its minimum in ``low … high`` (real p = 2: anywhere)."""
@@ -220,3 +307,24 @@ def _gap(x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float,
             part += after[i] * (following[i] - u[i])
         held += part
     return held
+
+
+@_gap.without_numba
+def _gap_in_arrays(
+    x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float, prices: Any
+) -> float:
+    weight, c = 1 if w is None else w, np.diff(prices)
+    if p == 2 and not integer:
+        imbalance = 2 * weight * (x - y) + c
+        excess = imbalance * imbalance / (4 * weight)
+    elif p == 2:
+        z = np.clip(np.floor(y - c / (2 * weight) + 0.5), low, high)
+        excess = (x - z) * (weight * (x + z - 2 * y) + c)
+    else:
+        ends = [np.clip(end(y), low, high) for end in ((np.floor, np.ceil) if integer else (np.asarray,))]
+        places = [np.full(y.shape, low), np.full(y.shape, high), *ends]
+        least = np.min([weight * np.abs(z - y) + c * z for z in places], axis=0)
+        excess = weight * np.abs(x - y) + c * x - least
+    steps = prices[1:-1] * np.diff(x)
+    held = prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])
+    return float(held + excess.sum() + steps.sum())
