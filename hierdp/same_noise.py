@@ -101,8 +101,8 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
             f"`{strange[0]}` is not an option of {mechanism.name}'s post-processing; it takes {what}"
         )
     manifest = budget_of_one_row(release.manifest)
-    asked = _queries(release, manifest, checking)
-    measure = _Same(release, asked)
+    queries = _queries(release, manifest, checking)
+    measure = _Same(release, queries)
     try:
         settings, solving = checking.other(method, manifest["settings"], **options)
         wanted = {key: value for key, value in manifest.items() if key != "solved"}
@@ -144,17 +144,17 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
         If its measurements are not those of its method.
     """
     recorded = Recorded(ClaimedMeasurements(release))
-    asked: list[Query] = []
+    found: list[Query] = []
 
     class Noting:
         """Notes the queries."""
 
         def __call__(self, query: Query) -> Measurement:
-            asked.append(query)
+            found.append(query)
             return recorded(query)
 
         def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
-            asked.append(query)
+            found.append(query)
             return recorded.each(query, sizes)
 
         def end(self) -> None:
@@ -170,14 +170,14 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
         pass
     except Differs as differs:
         raise InputError(f"the release contradicts itself: {differs}; see `hierdp check`") from None
-    return asked
+    return found
 
 
 class _Same:
     """Gives recorded answers to the queries that they were given to, and to no others."""
 
-    def __init__(self, release: Written, asked: Sequence[Query]) -> None:
-        self._recorded, self._left = Recorded(ClaimedMeasurements(release)), iter(asked)
+    def __init__(self, release: Written, queries: Sequence[Query]) -> None:
+        self._recorded, self._left = Recorded(ClaimedMeasurements(release)), iter(queries)
 
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.

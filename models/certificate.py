@@ -15,9 +15,9 @@ from models.arithmetic.rounding import Rounding
 Witness = Mapping[str, Any]
 """Arrays and numbers by name that prove a bound; each model's docstring says which ones."""
 
-LEFT = "the prices leave a gap"
+LEFT = "the witness leaves a gap"
 
-PROVED = "the prices prove it: no feasible answer is better"
+PROVED = "the witness proves it: no feasible answer is better"
 
 CONTRADICTION = "the bound exceeds the cost of a feasible answer: the certificate or its data are wrong"
 

@@ -55,7 +55,7 @@ class Chebyshev:
     >>> model.objective([4, 0, 0])
     3
     >>> model.certificate([3, 1, 0])
-    Certificate(optimal=True, objective=2, bound=2, gap=0, reason='the prices prove it: ...')
+    Certificate(optimal=True, objective=2, bound=2, gap=0, reason='the witness proves it: ...')
     """
 
     noisy: ArrayLike

@@ -96,26 +96,26 @@ class ConstrainedInference:
     def program(self) -> Program:
         """The program above, a convex QP; nodes of infinite variance cost nothing."""
         variance = self.data[1]
-        asked = np.flatnonzero(variance != INFINITY)
-        weight = 1 / variance[asked].astype(float)
-        halves = np.frexp(weight)[0] == 0.5 if asked.size else np.zeros(0)
-        return self._program_with(asked, weight, bool(not np.all(halves)))
+        measured = np.flatnonzero(variance != INFINITY)
+        weight = 1 / variance[measured].astype(float)
+        halves = np.frexp(weight)[0] == 0.5 if measured.size else np.zeros(0)
+        return self._program_with(measured, weight, bool(not np.all(halves)))
 
     def exact_program(self) -> Program:
         """The same program with weights in fractions; `program` rounds most of them to floats."""
         variance = self.data[1]
-        asked = np.flatnonzero(variance != INFINITY)
-        kinds, kind = np.unique(variance[asked], return_inverse=True)
+        measured = np.flatnonzero(variance != INFINITY)
+        kinds, kind = np.unique(variance[measured], return_inverse=True)
         each = exact.objects((1 / Fraction(value) for value in kinds.tolist()), kinds.shape)
-        return self._program_with(asked, each[kind], False)
+        return self._program_with(measured, each[kind], False)
 
-    def _program_with(self, asked: Ints, weight: Array, rounded: bool) -> Program:
+    def _program_with(self, measured: Ints, weight: Array, rounded: bool) -> Program:
         tree, noisy = self.tree, self.data[0]
         return Program(
             "ConstrainedInference",
             [Block("x", (tree.size,), -INFINITY, INFINITY)],
             [children_sums("consistency", tree)],
-            [Term("quadratic", asked, weight, noisy[asked])] if asked.size else [],
+            [Term("quadratic", measured, weight, noisy[measured])] if measured.size else [],
             rounded,
         )
 

@@ -111,12 +111,12 @@ class NonNegativeInference:
         """The program above; nodes of weight 0 cost nothing."""
         noisy, weights = self.data
         tree = self.tree
-        asked = np.flatnonzero(weights)
+        measured = np.flatnonzero(weights)
         return Program(
             "NonNegativeInference",
             [Block("x", (tree.size,), 0, INFINITY, self.integer)],
             [children_sums("consistency", tree)],
-            [Term("quadratic", asked, weights[asked], noisy[asked])],
+            [Term("quadratic", measured, weights[measured], noisy[measured])],
         )
 
     def row_prices(self, witness: Witness) -> Array:
@@ -131,8 +131,8 @@ class NonNegativeInference:
         noisy, weights = self.data
         cost = distance(x, noisy, 2, weights)
         if cost != cost:  # 0 times a square that passes what floats hold
-            asked = weights > 0
-            return distance(x[asked], noisy[asked], 2, weights[asked])
+            measured = weights > 0
+            return distance(x[measured], noisy[measured], 2, weights[measured])
         return cost
 
     def violations(self, x: Any) -> list[str]:

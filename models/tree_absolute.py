@@ -95,13 +95,13 @@ class TreeAbsolute:
         lower, upper = np.zeros(n, np.int64), np.full(n, INFINITY if self.total is None else self.total)
         if self.total is not None:
             lower[0] = self.total
-        asked = np.flatnonzero(self.node_weights)
-        terms = [Term("absolute", asked, self.node_weights[asked], self.counts[asked])]
+        measured = np.flatnonzero(self.node_weights)
+        terms = [Term("absolute", measured, self.node_weights[measured], self.counts[measured])]
         return Program(
             "TreeAbsolute",
             [Block("x", (n,), lower, upper, True)],
             [children_sums("consistency", self.tree)],
-            terms if asked.size else [],
+            terms if measured.size else [],
         )
 
     def row_prices(self, witness: Witness) -> Array:
@@ -148,7 +148,7 @@ class TreeAbsolute:
             bound = self._bound(price)
             assert bound is not None
         gap = objective - bound
-        return judge(objective, gap, True, {"prices": price}, f"the prices leave a gap of {gap}")
+        return judge(objective, gap, True, {"prices": price}, f"the witness leaves a gap of {gap}")
 
     def _bound(self, price: Array) -> int | None:
         """The Lagrangian bound of some prices; None if it is −∞."""

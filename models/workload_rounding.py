@@ -265,7 +265,7 @@ class WorkloadRounding(OfChildren):
         price, charge, slope = self._witness(witness)
         gap = objective - self._bound(price, charge, slope)
         kept = {"prices": price, "rules": charge, "answers": slope}
-        return judge(objective, gap, True, kept, "the prices leave a gap")
+        return judge(objective, gap, True, kept, "the witness leaves a gap")
 
     def _bound(self, price: Array, charge: Array, slope: Array) -> Fraction:
         """The bound of the certificate, in whole numbers over one unit."""

@@ -355,9 +355,11 @@ def interfaces(solver: str) -> dict[str, dict[str, Any]]:
         "directly": own.get(solver, {}),
         "cvxpy": CVXPY.get(solver, {}),
         "qpsolvers": QPSOLVERS.get(solver.lower(), {}),
-        "pyomo": next((told for name, told in PYOMO.items() if name.partition("_")[0] == solver.lower()), {}),
+        "pyomo": next(
+            (options for name, options in PYOMO.items() if name.partition("_")[0] == solver.lower()), {}
+        ),
     }
-    return {interface: _flat(told) for interface, told in found.items() if told}
+    return {interface: _flat(options) for interface, options in found.items() if options}
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

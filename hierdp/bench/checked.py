@@ -148,7 +148,7 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
             yield Row(name, "", "missing", message="There is no solution file.")
             continue
         try:
-            told = read_answer(path)
+            answer = read_answer(path)
         except InputError as wrong:
             yield Row(name, "", "unreadable", message=f"{wrong}.")
             continue
@@ -157,33 +157,33 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
             if there.suffix in (".npz", ".mps") and (not there.is_file() or manifest.digest(there) != digest):
                 raise InputError(f"{there} is not the file that the manifest names; write the test set again")
         if one["status"] in ("infeasible", "unbounded"):
-            yield _without_optimum(name, told, one["status"])
-        elif not len(told.values) and told.status not in ("infeasible", "unbounded"):
-            yield Row(name, told.status or "", "missing", message=f"{path.name} has no answer.")
+            yield _without_optimum(name, answer, one["status"])
+        elif not len(answer.values) and answer.status not in ("infeasible", "unbounded"):
+            yield Row(name, answer.status or "", "missing", message=f"{path.name} has no answer.")
         else:
             text = test_set / f"{name}.mps"
             made = read_plainly(text) if text.is_file() else None
             try:
-                yield _judged(name, told, load_instance(test_set / f"{name}.npz"), made)
+                yield _judged(name, answer, load_instance(test_set / f"{name}.npz"), made)
             except InputError as wrong:
-                yield Row(name, told.status or "", "unreadable", message=f"{path}: {wrong}.")
+                yield Row(name, answer.status or "", "unreadable", message=f"{path}: {wrong}.")
 
 
-def _without_optimum(name: str, told: ReadAnswer, status: str) -> Row:
+def _without_optimum(name: str, answer: ReadAnswer, status: str) -> Row:
     """Judge the answer to a problem that is proved to be infeasible or unbounded."""
-    claim = told.status or ""
+    claim = answer.status or ""
     if claim == status:
         return Row(name, claim, "solved", message=f"It is proved {status}.")
     if claim in ("optimal", "infeasible", "unbounded"):
         return Row(name, claim, "wrong", message=f"It is proved {status}.")
-    what = "has values, but no status" if len(told.values) else "has neither"
+    what = "has values, but no status" if len(answer.values) else "has neither"
     return Row(name, claim, "missing", message=f"It is proved {status}; the file {what}.")
 
 
-def _judged(name: str, told: ReadAnswer, known: Instance, made: Stated | None) -> Row:
+def _judged(name: str, answer: ReadAnswer, known: Instance, made: Stated | None) -> Row:
     truth = _truth(known)
     optimum = truth.optimum if truth.proved else None
-    values = told.columns(made.columns) if made is not None and len(told.values) else None
+    values = answer.columns(made.columns) if made is not None and len(answer.values) else None
     violation, broken, cost_of_file = None, "", None
     if made is not None and values is not None:
         at = [Fraction(value) for value in values]
@@ -191,7 +191,7 @@ def _judged(name: str, told: ReadAnswer, known: Instance, made: Stated | None) -
         cost_of_file = cost(
             made, [round(one) if whole else one for one, whole in zip(at, made.integer, strict=True)]
         )
-    found = _found(known, told, values)
+    found = _found(known, answer, values)
     judged: str = verdict(found, truth, None).verdict
     message = f"{found.message[:1].upper()}{found.message[1:]}." if found.message else ""
     if found.status in ("error", "numerical"):
@@ -211,7 +211,7 @@ def _judged(name: str, told: ReadAnswer, known: Instance, made: Stated | None) -
         off = cost_of_file - Fraction(optimum)
         allowed = COST[0] + COST[1] * abs(Fraction(optimum))
         if abs(off) > (min(allowed, Fraction(1, 2)) if isinstance(optimum, int) else allowed):
-            judged = "wrong" if off > 0 and told.status == "optimal" else "inaccurate"
+            judged = "wrong" if off > 0 and answer.status == "optimal" else "inaccurate"
             side = "above" if off > 0 else "below"
             message = (
                 f"The file's objective is {float(abs(off)):.3g} {side} the proved optimum {_text(optimum)}."
@@ -225,7 +225,7 @@ def _judged(name: str, told: ReadAnswer, known: Instance, made: Stated | None) -
             message += f" Largest violation {violation:.3g}, within tolerance."
     if isinstance(gap, Fraction) and gap.denominator == 1:
         gap = gap.numerator
-    return Row(name, told.status or "", judged, violation, found.objective, optimum, gap, message)
+    return Row(name, answer.status or "", judged, violation, found.objective, optimum, gap, message)
 
 
 def _violation(made: Stated, at: Sequence[Fraction]) -> tuple[float, str]:
@@ -266,40 +266,40 @@ def _truth(known: Instance) -> KnownOptimum:
     return KnownOptimum(proof.objective, proof.optimal, 0, None, "")
 
 
-def _found(known: Instance, told: ReadAnswer, values: list[float] | None) -> Solution:
+def _found(known: Instance, answer: ReadAnswer, values: list[float] | None) -> Solution:
     """The answer of the model, checked as a backend's would be."""
     model: Any = known.model
     small = known.answer is None or known.answer.size <= STATED_UP_TO
-    program, status = program_of(model) if small else None, told.status or "feasible"
-    if not len(told.values):
-        return Solution(_FILE.name, "", status, bound=told.bound, message="the file has no answer")
+    program, status = program_of(model) if small else None, answer.status or "feasible"
+    if not len(answer.values):
+        return Solution(_FILE.name, "", status, bound=answer.bound, message="the file has no answer")
     if program is None:
-        return _unstated(known, told)
+        return _unstated(known, answer)
     variables = np.zeros(program.size)
     if values is not None:
         variables[:] = values[: program.size]
     else:
         own = program.blocks[0].size
-        if isinstance(told.values, dict) or len(told.values) != own:
+        if isinstance(answer.values, dict) or len(answer.values) != own:
             raise InputError(
-                f"it has {len(told.values):,} values; the answer has {own:,}, and the .mps has other columns"
+                f"it has {len(answer.values):,} values; the answer has {own:,}, the .mps other columns"
             )
-        variables[:own] = told.values
+        variables[:own] = answer.values
     return checked(
-        model, program, Formulation(program), Answer(status, variables, told.bound), _FILE, 0.0, 0.0
+        model, program, Formulation(program), Answer(status, variables, answer.bound), _FILE, 0.0, 0.0
     )
 
 
-def _unstated(known: Instance, told: ReadAnswer) -> Solution:
+def _unstated(known: Instance, answer: ReadAnswer) -> Solution:
     """The answer to a model that is not a program, or too large to state: as the model itself judges it."""
     model: Any = known.model
-    if isinstance(told.values, dict) or known.answer is None or len(told.values) != known.answer.size:
+    if isinstance(answer.values, dict) or known.answer is None or len(answer.values) != known.answer.size:
         count = "" if known.answer is None else f"{known.answer.size:,} "
         raise InputError(
             f"for a problem with cones, or a large one, give the answer's {count}numbers as a list x, in "
             "JSON or .npy"
         )
-    x = np.asarray(told.values).reshape(known.answer.shape)
+    x = np.asarray(answer.values).reshape(known.answer.shape)
     if known.answer.dtype.kind in "iu" and x.dtype.kind == "f":
         if np.abs(x - np.rint(x)).max(initial=0.0) > WHOLE:
             message = "the answer is not whole, beyond tolerance"
@@ -309,4 +309,4 @@ def _unstated(known: Instance, told: ReadAnswer) -> Solution:
     if broken:
         message = f"the answer breaks a constraint: {broken[0]}"
         return Solution(_FILE.name, "", "error", x, model.objective(x), message=message)
-    return Solution(_FILE.name, "", told.status or "feasible", x, model.objective(x), told.bound)
+    return Solution(_FILE.name, "", answer.status or "feasible", x, model.objective(x), answer.bound)

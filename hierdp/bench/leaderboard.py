@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.bench import metrics
-from hierdp.bench.report import told_apart
+from hierdp.bench.report import distinguished
 from hierdp.bench.runs import read
 from hierdp.errors import InputError
 from hierdp.execution import folder as folders
@@ -36,7 +36,7 @@ def write_leaderboard(results: Path, path: Path) -> Path:
     rows = read(results)
     if rows.empty:
         raise InputError(f"{results} contains no runs; `hierdp bench run --out {results}` makes some")
-    text = page(metrics.settled(told_apart(rows)))
+    text = page(metrics.settled(distinguished(rows)))
     with folders.file_appearing(path) as aside:
         aside.write_text(text, encoding="utf-8")
     return path

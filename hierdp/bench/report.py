@@ -52,7 +52,7 @@ def study(results: Path) -> Study:
     if rows.empty:
         wrong = f"{results} contains no runs" if results.exists() else f"there is no file {results}"
         raise InputError(f"{wrong}; `hierdp bench run --out {results}` creates it")
-    rows = metrics.settled(told_apart(rows))
+    rows = metrics.settled(distinguished(rows))
     parts = [_what(rows)]
     for which in [name for name in SETS if (rows["set"] == name).any()]:
         of_set = rows[rows["set"] == which]
@@ -64,7 +64,7 @@ def study(results: Path) -> Study:
                 name = f"{which}-{limit:g}s-{threads}" + f"-{memory:g}GB" * (memory > 0)
                 name += f"-{repeats}x" * (repeats > 1)
             for tolerance in TOLERANCES:
-                here = asked(same, tolerance)
+                here = at_tolerance(same, tolerance)
                 if not here.empty:
                     parts.append(_compared(name, title, tolerance, here))
             default = same[same["tolerance"] == "default"]
@@ -80,7 +80,7 @@ def study(results: Path) -> Study:
     return Study("The solver benchmark of hierdp", parts, _settings(rows))
 
 
-def told_apart(rows: DataFrame) -> DataFrame:
+def distinguished(rows: DataFrame) -> DataFrame:
     """The rows; a backend's name says if it has several versions, or is without presolve."""
     if rows.empty:
         return rows
@@ -89,7 +89,7 @@ def told_apart(rows: DataFrame) -> DataFrame:
     return rows.assign(backend=named.where(rows["presolve"].astype(bool), named + ", no presolve"))
 
 
-def asked(rows: DataFrame, tolerance: str) -> DataFrame:
+def at_tolerance(rows: DataFrame, tolerance: str) -> DataFrame:
     """The rows for a tolerance, including those of backends without tolerances."""
     here = rows[rows["tolerance"] == tolerance]
     if here.empty or tolerance == "default":
@@ -135,9 +135,9 @@ def _problems(rows: DataFrame) -> Part:
 def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:
     name = f"{name}-{tolerance}"
     value = TOLERANCES[tolerance]
-    told = "the highest accuracy of each backend" if value is None else f"{value:g}"
+    tolerances = "the highest accuracy of each backend" if value is None else f"{value:g}"
     text = (
-        f"Tolerance: {told}. “solved” is the share of the problems that a backend accepts. “times best "
+        f"Tolerance: {tolerances}. “solved” is the share of the problems that a backend accepts. “times best "
         "exact” compares the backend on those with the fastest exact backend for each (shifted geometric "
         f"means, shift {metrics.SHIFT:g} s; an unsolved problem costs its time limit). “mean seconds all” is "
         "over all problems, and counts those that the backend does not accept as unsolved. Residuals and "

@@ -163,25 +163,25 @@ class _Task:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        asked = self.settings
+        settings = self.settings
         return (
             self.problem.name,
             self.backend.name,
             self.backend.version,
             self.tolerance,
-            asked.time_limit,
-            asked.threads,
+            settings.time_limit,
+            settings.threads,
             self.presolve,
-            asked.memory,
-            asked.repeats,
+            settings.memory,
+            settings.repeats,
         )
 
     def solve(self) -> Solution:
         """Solve a copy of the problem without cached results."""
-        asked = self.settings
+        settings = self.settings
         return solve(
-            fresh(self.problem.model), self.backend, asked.time_limit, asked.threads,
-            TOLERANCES[self.tolerance], presolve=self.presolve, memory=int(asked.memory * 1e9) or None,
+            fresh(self.problem.model), self.backend, settings.time_limit, settings.threads,
+            TOLERANCES[self.tolerance], presolve=self.presolve, memory=int(settings.memory * 1e9) or None,
         )  # fmt: skip
 
 
@@ -232,14 +232,14 @@ class _KnownOptima:
 
 def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[str, Any]:
     """Run a task, after a tiny problem if the backend's process is new."""
-    asked, problem, ours = task.settings, task.problem, task.backend.name == "fast"
+    settings, problem, ours = task.settings, task.problem, task.backend.name == "fast"
     if not ours and task.backend.name not in warm:
         probe(task.backend)
         warm.add(task.backend.name)
     tried = []
-    for _ in range(asked.repeats):
+    for _ in range(settings.repeats):
         found = task.solve()
-        judged = verdict(found, truth, TOLERANCES[task.tolerance], asked.time_limit)
+        judged = verdict(found, truth, TOLERANCES[task.tolerance], settings.time_limit)
         tried.append((found, judged, _proving(problem, found) if ours else None))
         if found.cpu_seconds is None and found.status in ("time_limit", "crashed"):  # its process has ended
             warm.discard(task.backend.name)
@@ -294,8 +294,8 @@ def _proving(problem: Problem, found: Solution) -> float | None:
 def machine() -> str:
     """The processor's name, if the system provides it, and the number of cores."""
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:  # not Linux
-        told = ""
-    named = re.search(r"model name\s*: (.*)", told)
+        text = ""
+    named = re.search(r"model name\s*: (.*)", text)
     return f"{named[1].strip() if named else platform.machine()}, {counted(processors(), 'core')}"

@@ -237,14 +237,14 @@ def _check_signature(folder: Path, key: Ed25519PublicKey | None) -> Iterator[Che
 
 def _check_signed_with(folder: Path, manifest: Any, key: Ed25519PublicKey | None) -> Iterator[CheckResult]:
     """Compare the signature with the manifest, which names the key that a release was signed with."""
-    told = manifest.get("signed_with") if isinstance(manifest, Mapping) else None
-    if told is None:
+    signer = manifest.get("signed_with") if isinstance(manifest, Mapping) else None
+    if signer is None:
         return
     if not (folder / seal.SIGNATURE).is_file():
-        why = f"the manifest says that it was signed, with the key {told}, but there is no {seal.SIGNATURE}"
+        why = f"the manifest says that it was signed, with the key {signer}, but there is no {seal.SIGNATURE}"
         yield CheckResult("signature", FAILS, f"{why}: somebody removed it")
-    elif key is not None and signature.name_of(key) != told:
-        yield CheckResult("signature", FAILS, f"the manifest names another key, {told}")
+    elif key is not None and signature.name_of(key) != signer:
+        yield CheckResult("signature", FAILS, f"the manifest names another key, {signer}")
 
 
 def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:

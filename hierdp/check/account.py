@@ -24,29 +24,29 @@ def check_account(
         statement = Account(path).statement()
     except InputError as unusable:
         return CheckResult("account", FAILS, str(unusable))
-    told, same = manifest.get("account"), manifest.get("same_noise_as")
+    entry, same = manifest.get("account"), manifest.get("same_noise_as")
     if same is not None:  # the measurements were charged for the release that they were made for
-        told, fingerprint = same["account"], SameNoise(**same).fingerprint
-    if told is None:
+        entry, fingerprint = same["account"], SameNoise(**same).fingerprint
+    if entry is None:
         reason = manifest.get("without_account")
         why = "" if reason is None else f" ({reason})"
         return CheckResult("account", FAILS, f"the release names no account: it was charged to none{why}")
-    wrong = _unlike(statement, told, fingerprint, _cost(manifest, checking))
+    wrong = _unlike(statement, entry, fingerprint, _cost(manifest, checking))
     if wrong:
         return CheckResult("account", FAILS, f"{path}: {wrong}")
-    charge = _charge(statement, told)
+    charge = _charge(statement, entry)
     assert charge is not None
     why = f"{path} has it as entry {charge.entry}, of {charge.at}: {charge.loss.in_words} charged"
     return CheckResult("account", HOLDS, why)
 
 
-def _unlike(statement: Statement, told: Mapping[str, Any], fingerprint: str, cost: Loss) -> str:
+def _unlike(statement: Statement, entry: Mapping[str, Any], fingerprint: str, cost: Loss) -> str:
     """In words, how the account and the release disagree; empty if they do not."""
-    terms, charge = statement.terms, _charge(statement, told)
-    if told["data"] != terms.data:
-        return f"it is an account of {terms.data!r}, and the release is of {told['data']!r}"
+    terms, charge = statement.terms, _charge(statement, entry)
+    if entry["data"] != terms.data:
+        return f"it is an account of {terms.data!r}, and the release is of {entry['data']!r}"
     if charge is None:
-        return f"it has no entry {told['entry']} with the digest that the release names"
+        return f"it has no entry {entry['entry']} with the digest that the release names"
     if fingerprint not in charge.fingerprints:
         if not charge.fingerprints:
             what = "was not finished" if charge.state == NOT_FINISHED else charge.state
@@ -62,9 +62,9 @@ def _unlike(statement: Statement, told: Mapping[str, Any], fingerprint: str, cos
     return "" if statement.holds() else "its charges add up to more than it allows"
 
 
-def _charge(statement: Statement, told: Mapping[str, Any]) -> Charge | None:
+def _charge(statement: Statement, entry: Mapping[str, Any]) -> Charge | None:
     """The entry that the release names."""
-    named = told["entry"], told["digest"]
+    named = entry["entry"], entry["digest"]
     return next((each for each in statement.charges if (each.entry, each.digest) == named), None)
 
 

@@ -173,12 +173,12 @@ def _ranges(table: DataFrame, manifest: Mapping[str, Any]) -> tuple[dict[str, An
         if not all(type(count) is int for count in noisy):
             raise Differs("the noisy answers are not whole numbers")
         return settings, [np.array(noisy, dtype=np.int64)]
-    asked, level = table["noisy"], table["level"].to_numpy()
-    if str(asked.dtype) != "Int64" or not np.array_equal(asked.isna(), level == 0):
+    measured, level = table["noisy"], table["level"].to_numpy()
+    if str(measured.dtype) != "Int64" or not np.array_equal(measured.isna(), level == 0):
         raise Differs("the column 'noisy' does not have a whole number for all but the root")
     if settings.pop("levels_asked") != len(spends):
         raise Differs("the manifest has another number of levels than its budget")
-    answers = [asked[level == k].to_numpy(np.int64) for k in range(1, len(spends) + 1)]
+    answers = [measured[level == k].to_numpy(np.int64) for k in range(1, len(spends) + 1)]
     shares = [spend["epsilon"] for spend in spends]
     if "branching" in settings:  # levels of a grid may have been left out: they are known by their widths
         axis = int(np.argmax(shape))
@@ -290,12 +290,12 @@ def _tables(release: Written, proofs: Path, limit: int) -> tuple[list[Ints], fro
 
     (places,) = release.regions.values()
     queries, unit = queries_of(release.manifest["settings"]), unit_of(release.manifest["settings"])
-    asked, start = level_queries(queries, places, unit, 1.0), queries.workload.start
+    queries_of_levels, start = level_queries(queries, places, unit, 1.0), queries.workload.start
     noisy = np.zeros((places.size, queries.workload.size), dtype=np.int64)
     known = np.zeros((places.size, len(queries.plan.queries)), dtype=bool)
     steps, method = _models(release, proofs, limit), release.manifest["mechanism"]
     for name, nodes, which, given in _noisy_tables(
-        steps, queries, places, method, [share for share, _ in asked]
+        steps, queries, places, method, [share for share, _ in queries_of_levels]
     ):
         columns = np.concatenate([np.arange(start[q], start[q + 1]) for q in which])
         if given.ndim != 2 or len(given) != nodes.size or given.shape[1] < columns.size:
@@ -303,7 +303,7 @@ def _tables(release: Written, proofs: Path, limit: int) -> tuple[list[Ints], fro
         noisy[np.ix_(nodes, columns)] = given[:, : columns.size]  # after them, sums that are fixed
         known[np.ix_(nodes, np.array(which))] = True
     answers, untested = list[Ints](), set[str]()
-    for share, query in asked:
+    for share, query in queries_of_levels:
         here, q = places.tree.nodes_of(share.level), share.query
         answers.append(noisy[here, start[q] : start[q + 1]].ravel())
         if not known[here, q].all():

@@ -21,11 +21,11 @@ CLOSE = 1e-9
 
 def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Check each loss by the law of its noise, their composition, and their sum against the budget."""
-    told = manifest["budget"]
-    if told is None:
+    stated = manifest["budget"]
+    if stated is None:
         yield _no_budget(manifest)
         return
-    spends = spends_of(told)
+    spends = spends_of(stated)
     wrong = [found for found in map(_against_its_law, spends) if found]
     unknown = [spend.noise for spend in spends if _loss(spend) is None]
     if wrong:
@@ -37,19 +37,19 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
             "budget: each loss", HOLDS, f"{len(spends)} measurements, by the laws of their noise"
         )
     try:
-        check_epsilon(told["epsilon"])
-        ledger = Ledger.from_dict(told)
+        check_epsilon(stated["epsilon"])
+        ledger = Ledger.from_dict(stated)
     except InputError as over:
         yield CheckResult("budget: sum", FAILS, str(over))
         return
     kind = "ρ" if ledger.zcdp else "ε"
     budget = ledger.rho if ledger.zcdp else ledger.epsilon
-    differs = _differs(ledger.as_dict(), told)
+    differs = _differs(ledger.as_dict(), stated)
     if differs:
         yield CheckResult("budget: sum", FAILS, f"the manifest's {differs} does not follow from its spends")
     else:
         claim = f"ε = {ledger.epsilon:g}" + (f", δ = {ledger.delta:g}" if ledger.delta else "")
-        how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {told['composition']}"
+        how = f"{kind} = {ledger.spent:.9g} spent of {budget:.9g} ({claim}), by {stated['composition']}"
         how += f"; ρ from ε and δ by {ledger.conversion}" if ledger.zcdp else ""
         how += f"; threshold: {ledger.threshold}" if ledger.has_threshold else ""
         yield CheckResult("budget: sum", HOLDS, how)
@@ -106,26 +106,28 @@ def _against_its_law(spend: Spend) -> str:
     if not (spend.sensitivity > 0 and spend.scale > 0 and spend.times > 0):
         return f"{spend.query!r} has a sensitivity, scale or number that is not above 0"
     law = _loss(spend)
-    told = spend.rho if spend.noise == "discrete Gaussian" else spend.epsilon
+    loss = spend.rho if spend.noise == "discrete Gaussian" else spend.epsilon
     if law is None:
         return ""
-    if told is None or not math.isclose(told, law, rel_tol=CLOSE):
-        return f"{spend.query!r} says it costs {told}; noise of scale {spend.scale:g} costs {law:.9g}"
+    if loss is None or not math.isclose(loss, law, rel_tol=CLOSE):
+        return f"{spend.query!r} says it costs {loss}; noise of scale {spend.scale:g} costs {law:.9g}"
     return ""
 
 
-def _differs(again: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+def _differs(again: Mapping[str, Any], saved: Mapping[str, Any]) -> str:
     """The first entry of the budget that does not follow from its spends; older releases lack `protects`."""
     for name, value in again.items():
-        if name == "spends" or (name == "protects" and name not in told):
+        if name == "spends" or (name == "protects" and name not in saved):
             continue
         if isinstance(value, float):
-            same = isinstance(told.get(name), int | float) and math.isclose(told[name], value, rel_tol=CLOSE)
+            same = isinstance(saved.get(name), int | float) and math.isclose(
+                saved[name], value, rel_tol=CLOSE
+            )
         else:
-            same = told.get(name) == value
+            same = saved.get(name) == value
         if not same:
             return name
-    for line in told["spends"]:
+    for line in saved["spends"]:
         spend = Spend(**{k: v for k, v in line.items() if k != "standard_deviation"})
         deviation = deviation_of(spend)
         said = line.get("standard_deviation")

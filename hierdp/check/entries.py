@@ -27,14 +27,14 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
         yield CheckResult("manifest", FAILS, "'labels' is not a list of names by code")
         return
     later = any(name in part for part in _dated_parts(manifest) for name in LATER)
-    for where, told, ours in _parts(manifest):
-        if not isinstance(told, Mapping):
+    for where, saved, ours in _parts(manifest):
+        if not isinstance(saved, Mapping):
             yield CheckResult("manifest", FAILS, f"{where} is not a list of entries by name")
             return
-        if strange := sorted(set(told) - {*ours, *(OPTIONAL if told is manifest else ())}):
+        if strange := sorted(set(saved) - {*ours, *(OPTIONAL if saved is manifest else ())}):
             yield CheckResult("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
             return
-        if missing := sorted(set(ours) - set(told) - (set() if later else {*LATER})):
+        if missing := sorted(set(ours) - set(saved) - (set() if later else {*LATER})):
             yield CheckResult("manifest", FAILS, f"{where} lacks {listed(missing)}")
             return
 

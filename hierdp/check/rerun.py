@@ -80,11 +80,11 @@ class Rerun:
             return CheckResult(QUERIES, FAILS, self._wrong)
         if self.recorded.ended:
             return CheckResult(QUERIES, HOLDS, "the mechanism's queries and sensitivities")
-        asked, listed = self.recorded.asked, len(self._release.manifest["budget"]["spends"])
-        if asked == listed:
+        measured, listed = self.recorded.measured, len(self._release.manifest["budget"]["spends"])
+        if measured == listed:
             known = f"all {listed} are the mechanism's; whether it asks more depends"
         else:
-            known = f"the first {asked} of {listed} are the mechanism's; the others depend"
+            known = f"the first {measured} of {listed} are the mechanism's; the others depend"
         return CheckResult(QUERIES, OPEN, f"{known} on steps that are missing or wrong")
 
 

@@ -14,10 +14,10 @@ from hierdp.record.files import MEASUREMENTS
 
 def check_same_noise(folder: Path, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """One line, if the release was made from the measurements of another one."""
-    told = manifest.get("same_noise_as")
-    if told is None:
+    entry = manifest.get("same_noise_as")
+    if entry is None:
         return
-    other, file = SameNoise(**told), folder / MEASUREMENTS
+    other, file = SameNoise(**entry), folder / MEASUREMENTS
     if not file.is_file() or seal.digest(file) != other.measurements:
         why = f"{MEASUREMENTS} is not that of the release named under 'same_noise_as'"
         yield CheckResult("same noise", FAILS, why)

@@ -76,8 +76,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
 
     from hierdp.bench import metrics, runs
     from hierdp.bench.problems import problems, without_optimum
-    from hierdp.bench.report import asked as of_tolerance
-    from hierdp.bench.report import told_apart
+    from hierdp.bench.report import at_tolerance, distinguished
     from hierdp.cli.app import Ended
     from hierdp.errors import InputError
     from hierdp.verification.judge import broken
@@ -87,7 +86,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
             f"the folder {out.absolute().parent} of {out.name} does not exist; create it first"
         )
     presolving = tuple(word == "on" for word in dict.fromkeys(presolves))
-    asked = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
+    settings = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
     chosen = columns(backends) if backends else None
     try:
         exact = {one.name for one in runs.chosen_backends(chosen)} - {"fast"}
@@ -102,8 +101,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         found = _chosen([*stated, *without_optimum(stated)], models)
         try:
             spare = None if until is None else max(0.0, until - time.monotonic()) / 60
-            rows = runs.run(found, which, asked, out, chosen, spare)
-            left += runs.missing(found, asked, out, chosen)
+            rows = runs.run(found, which, settings, out, chosen, spare)
+            left += runs.missing(found, settings, out, chosen)
         except InputError:
             raise
         except KeyboardInterrupt as stop:
@@ -112,7 +111,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         except ValueError as bad:
             raise click.UsageError(str(bad)) from bad
         of_set = rows["set"] == which
-        for name, value in (("time_limit", time_limit), ("threads", threads), ("memory", asked.memory),
+        for name, value in (("time_limit", time_limit), ("threads", threads), ("memory", settings.memory),
                             ("repeats", repeats)):  # fmt: skip
             of_set &= rows[name] == value
         by_others = rows[
@@ -122,7 +121,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
             by_others = by_others[by_others["status"] != "crashed"]
         solves += zip(by_others["backend"], by_others["status"], strict=True)
         for tolerance in dict.fromkeys(tolerances):
-            here = of_tolerance(told_apart(rows[of_set]), tolerance)
+            here = at_tolerance(distinguished(rows[of_set]), tolerance)
             if not here.empty:
                 title = f"{which.capitalize()} problems, tolerance {tolerance}"
                 print_frame(screen, title, metrics.by_backend(metrics.settled(here)))

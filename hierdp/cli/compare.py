@@ -135,7 +135,7 @@ def compare(
         --axis origin=o_state,o_county --axis destination=d_state,d_county --regions-from-data --count workers
     hierdp compare ages.csv --methods "H_b^c,Flat,AHP" --numbers age=0:120
     """
-    from hierdp.cli.engine import told_if_interrupted
+    from hierdp.cli.engine import report_interruption
     from hierdp.evaluation.compare import compare as compared
     from hierdp.execution import folder
     from hierdp.privacy.budget import check_epsilon
@@ -147,7 +147,7 @@ def compare(
         options |= arguments_of(_keywords(mechanism), given, context.get_parameter_source)
     saved = resume or out.absolute().with_name(f".{out.absolute().name}.runs")
     started = time.monotonic()
-    with told_if_interrupted(saved):
+    with report_interruption(saved):
         found = compared(
             table,
             methods=columns(methods),

@@ -41,12 +41,12 @@ def resuming(folder: Path, *about: Any) -> Iterator[None]:
     """`hierdp.execution.resume.keeping`, with a message if the run is interrupted."""
     from hierdp.execution.resume import keeping
 
-    with told_if_interrupted(folder), keeping(folder, *about):
+    with report_interruption(folder), keeping(folder, *about):
         yield
 
 
 @contextmanager
-def told_if_interrupted(folder: Path) -> Iterator[None]:
+def report_interruption(folder: Path) -> Iterator[None]:
     """Say where finished runs are, if a run is interrupted.
 
     The same command continues after an interruption, but not after an error that it would meet again.

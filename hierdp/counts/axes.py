@@ -251,12 +251,12 @@ def span(axis: Axis, low: str, high: str) -> tuple[int, int]:
     return first, end
 
 
-def axis_of(told: Mapping[str, Any], names: ArrayLike) -> Axis:
+def axis_of(saved: Mapping[str, Any], names: ArrayLike) -> Axis:
     """The axis that a manifest describes; `names` are the names of its bins, for an axis of names."""
-    if told["kind"] == "names":
-        return Names(told["name"], np.asarray(names, dtype=object))
-    kind: Any = {"numbers": Numbers, "dates": Dates}[told["kind"]]
-    made: Axis = kind(told["name"], told["low"], told["high"], told["bins"])
+    if saved["kind"] == "names":
+        return Names(saved["name"], np.asarray(names, dtype=object))
+    kind: Any = {"numbers": Numbers, "dates": Dates}[saved["kind"]]
+    made: Axis = kind(saved["name"], saved["low"], saved["high"], saved["bins"])
     return made
 
 

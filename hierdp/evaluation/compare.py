@@ -263,13 +263,13 @@ def the_question(by_method: Mapping[str, Mechanism]) -> str:
     InputError
         If they answer different ones.
     """
-    asked: dict[str, list[str]] = {}
+    methods: dict[str, list[str]] = {}
     for method, mechanism in by_method.items():
-        asked.setdefault(mechanism.compared.question, []).append(method)
-    if len(asked) > 1:
-        told = "; ".join(f"{', '.join(named)}: {question}" for question, named in asked.items())
-        raise InputError(f"these methods answer different questions, and cannot be compared ({told})")
-    return next(iter(asked))
+        methods.setdefault(mechanism.compared.question, []).append(method)
+    if len(methods) > 1:
+        text = "; ".join(f"{', '.join(named)}: {question}" for question, named in methods.items())
+        raise InputError(f"these methods answer different questions, and cannot be compared ({text})")
+    return next(iter(methods))
 
 
 def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> None:

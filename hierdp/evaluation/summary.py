@@ -105,8 +105,8 @@ class Comparison:
             drawn = plots.svg(_figure(self.errors, [level]))
             sections.append(Section(level, figures=[drawn], frames=[self.shown(level)]))
         words = "Seconds of noise and post-processing, without reading the table: the median over runs."
-        told = "; ".join(f"{name}: {value}" for name, value in self.settings.items())
-        sections += [Section("Time", [words], frames=[self.seconds]), Section("Settings", [told])]
+        settings = "; ".join(f"{name}: {value}" for name, value in self.settings.items())
+        sections += [Section("Time", [words], frames=[self.seconds]), Section("Settings", [settings])]
         return page(self.title, sections)
 
     def write(self, path: str | Path, overwrite: bool = False) -> Path:
@@ -135,8 +135,8 @@ def comparison_of(
     """The comparison with these rows, one for each run and level; all methods answer one question."""
     import pandas as pd
 
-    told = {**settings, "versions": ", ".join(f"{name} {version}" for name, version in versions())}
-    return Comparison(f"{settings['methods']}: {question}", told, pd.DataFrame(rows))
+    shown = {**settings, "versions": ", ".join(f"{name} {version}" for name, version in versions())}
+    return Comparison(f"{settings['methods']}: {question}", shown, pd.DataFrame(rows))
 
 
 def summed_up(runs: DataFrame) -> DataFrame:

@@ -170,7 +170,7 @@ class Recorded:
 
     Attributes
     ----------
-    asked : int
+    measured : int
         The number of measurements that the mechanism has asked for.
     ended : bool
         Whether it has asked for all of them, and no more.
@@ -184,10 +184,10 @@ class Recorded:
         self._untested = untested
         self._spends, self._left = measurements.spends, measurements.pieces()
         self._next = next(self._left, None)
-        self._asked: list[tuple[Query, Measurement]] = []
+        self._answered: list[tuple[Query, Measurement]] = []
         self._levels: dict[bytes, OfLevel] = {}
         self._before: Measurement | None = None
-        self.asked, self.ended = 0, False
+        self.measured, self.ended = 0, False
         self.redundant: list[RedundantSums] = []
         self.recovered: list[Recovered] = []
 
@@ -210,7 +210,7 @@ class Recorded:
             raise OtherQuery(f"an answer to {query.name!r} is not among its candidates")
         found = Measurement(spend, answers)
         if (query.groups is not None or query.cells is not None) and query.name not in self._untested:
-            self._asked.append((query, found))
+            self._answered.append((query, found))
         if query.parents is not None:
             self.redundant.append(of_parents(query.parents, self._before, found))
         self._before = found if query.groups is None and query.level is None else None
@@ -231,31 +231,31 @@ class Recorded:
         OtherQuery
             If one is left; the message names it.
         """
-        if self.asked < len(self._spends):
-            raise OtherQuery(f"the mechanism does not measure {self._spends[self.asked].query!r}")
-        self.redundant += redundant_sums(self._asked)
-        self._asked, self._before, self.ended = [], None, True
+        if self.measured < len(self._spends):
+            raise OtherQuery(f"the mechanism does not measure {self._spends[self.measured].query!r}")
+        self.redundant += redundant_sums(self._answered)
+        self._answered, self._before, self.ended = [], None, True
 
     def _found(self, query: Query) -> tuple[Spend, Iterator[Ints]]:
         """The next measurement, if it is of this query: its noise, and its answers in parts."""
         spend = self._spend(query)
-        return spend, self._parts(query, self.asked - 1)
+        return spend, self._parts(query, self.measured - 1)
 
     def _spend(self, query: Query) -> Spend:
         """The noise of the next measurement, if it is of this query."""
-        number = self.asked
+        number = self.measured
         if number == len(self._spends):
             raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
         spend = self._spends[number]
         if why := _differs(query, spend):
             raise OtherQuery(why)
-        self.asked += 1
+        self.measured += 1
         return spend
 
     def _large(self, query: Query, least: int) -> Measurement:
         """The recorded answers to a query with a threshold, and their positions."""
         spend = self._spend(query)
-        parts = [*self._pieces(self.asked - 1)]
+        parts = [*self._pieces(self.measured - 1)]
         known = [part.positions for part in parts if part.positions is not None]
         none = np.empty(0, dtype=np.int64)
         answers = np.concatenate([none, *(part.answers for part in parts)])

@@ -17,20 +17,20 @@ from models.arithmetic.arrays import Ints
 Answered = Sequence[tuple[Query, Measurement]]
 
 
-def redundant_sums(asked: Answered) -> Iterator[RedundantSums]:
+def redundant_sums(answered: Answered) -> Iterator[RedundantSums]:
     """What was measured twice, of queries with `groups` or `cells`.
 
     - All counts, then sums that were chosen by their noise.
     - On a level of a tree, sums of cells, then the answers to the finest query that divides these sums.
     """
-    sums = [(query.groups, found) for query, found in asked if query.groups is not None]
+    sums = [(query.groups, found) for query, found in answered if query.groups is not None]
     for groups, found in sums[1:]:
         every, first = sums[0]
         if np.array_equal(every, np.arange(groups.size)):
             off = sums_by(first.answers, groups) - found.answers
             yield _twice(found.spend.query, off, first.spend, found.spend, np.ones(off.size, np.int64), 0)
-    for query, found in asked:
-        finer = [one for one in asked if one[0].level == query.level and _divides(one[0], query)]
+    for query, found in answered:
+        finer = [one for one in answered if one[0].level == query.level and _divides(one[0], query)]
         if finer:
             yield _of_cells(query, found, *max(finer, key=lambda one: one[0].answers))
 

@@ -54,8 +54,8 @@ def check_options(mechanism: str, keywords: Mapping[str, Keyword], options: Mapp
         if value is None and keyword.default is None:
             continue
         if not _fits(value, keyword.type):
-            told = repr(value) if isinstance(value, str | Real) else f"one of type {type(value).__name__}"
-            raise InputError(f"`{name}` must be {_words(keyword.type)}, got {told}")
+            shown = repr(value) if isinstance(value, str | Real) else f"one of type {type(value).__name__}"
+            raise InputError(f"`{name}` must be {_words(keyword.type)}, got {shown}")
         other = keyword.option.instead_of
         if options.get(other or "") is not None:
             raise InputError(f"`{name}` replaces `{other}`: leave out one of them")

@@ -43,10 +43,10 @@ class Spend:
     sampler: str | None = None
 
 
-def spends_of(told: Mapping[str, Any]) -> tuple[Spend, ...]:
+def spends_of(budget: Mapping[str, Any]) -> tuple[Spend, ...]:
     """The measurements in a manifest's budget; other entries are ignored."""
     names = {field.name for field in fields(Spend)}
-    return tuple(Spend(**{k: v for k, v in line.items() if k in names}) for line in told["spends"])
+    return tuple(Spend(**{k: v for k, v in line.items() if k in names}) for line in budget["spends"])
 
 
 @dataclass(frozen=True)
@@ -213,15 +213,15 @@ class Ledger:
         return all(spend.private for spend in self.spends)
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Ledger:
+    def from_dict(cls, saved: Mapping[str, Any]) -> Ledger:
         """Read the result of `as_dict`; sums are computed again."""
-        bound = bound_of(told)
+        bound = bound_of(saved)
         person = None if bound is None else PersonRows(**{"column": None, **bound})
-        relation = told["neighbouring_relation"]
-        spends = spends_of(told)
-        named, rule = rules_of(told)
-        more = {name: told[name] for name in ("counts", "trips") if name in told}
-        return cls(told["epsilon"], told["delta"], relation, spends, named, person, rule, **more)
+        relation = saved["neighbouring_relation"]
+        spends = spends_of(saved)
+        named, rule = rules_of(saved)
+        more = {name: saved[name] for name in ("counts", "trips") if name in saved}
+        return cls(saved["epsilon"], saved["delta"], relation, spends, named, person, rule, **more)
 
     def as_dict(self) -> dict[str, Any]:
         """The budget for the manifest.
@@ -252,20 +252,22 @@ class Ledger:
         """The entry of `BOUNDED`."""
         if self.person is None:
             return {}
-        told, (persons, rows) = asdict(self.person), BOUNDED
+        person, (persons, rows) = asdict(self.person), BOUNDED
         if self.person.column is not None:
-            return {persons: told}
-        del told["column"]
-        return {rows: told}
+            return {persons: person}
+        del person["column"]
+        return {rows: person}
 
 
-def rules_of(told: Mapping[str, Any]) -> tuple[str, str]:
+def rules_of(budget: Mapping[str, Any]) -> tuple[str, str]:
     """The conversion from (ε, δ) to ρ and the rule for thresholds that a manifest's budget names.
 
     Older releases, which name none, used the papers'.
     """
-    threshold = PAPERS_THRESHOLD if _has_threshold(spends_of(told)) else EXACT
-    return told.get("conversion", PAPERS if "rho" in told else TIGHTER), told.get("threshold", threshold)
+    threshold = PAPERS_THRESHOLD if _has_threshold(spends_of(budget)) else EXACT
+    return budget.get("conversion", PAPERS if "rho" in budget else TIGHTER), budget.get(
+        "threshold", threshold
+    )
 
 
 def _has_threshold(spends: Sequence[Spend]) -> bool:

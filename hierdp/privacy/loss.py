@@ -57,9 +57,9 @@ class Loss:
         return cls(epsilon, rho, delta, whom.unit, replaces, whom.column, whom.rows, whom.counts)
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Self:
+    def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Read the result of `as_dict`, also of earlier versions."""
-        return cls(**{"recorded": "column" in told, **told})
+        return cls(**{"recorded": "column" in saved, **saved})
 
     @property
     def whom(self) -> Whom:

@@ -107,10 +107,10 @@ def check_noise(noise: Any) -> None:
     """
     if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
         return
-    told = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
+    kind = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
     raise InputError(
         "noise must be None (exact noise), TabulatedNoise() (exact, from tables) or SimulatedNoise(seed) "
-        f"(NOT private), not {told}"
+        f"(NOT private), not {kind}"
     )
 
 

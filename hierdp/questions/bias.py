@@ -50,14 +50,14 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
         or len(table) > mechanism.most_simulated
     ):
         return None
-    told = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
+    manifest = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
     before, cells = _finest(table), _cells(made)
     sums = np.zeros(len(CLASSES))
     gone = np.zeros(len(CLASSES))
     there = np.bincount(_class(before.to_numpy()), minlength=len(CLASSES))
     there[0] = cells - there[1:].sum()
     for number in range(TIMES):
-        after = _finest(function(table, told, made.regions, SimulatedNoise(SEED + number)))
+        after = _finest(function(table, manifest, made.regions, SimulatedNoise(SEED + number)))
         one, other = before.align(after, fill_value=0)
         at = _class(one.to_numpy())
         error = (other - one).to_numpy(dtype=float)

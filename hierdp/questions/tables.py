@@ -104,9 +104,9 @@ class Questions:
         if is_sizes(self.table):
             return {"size": list(map(str, sorted(self.table["size"].unique().tolist())))}
         names = [] if is_cells(self.settings, self.table) else attributes_of(self.table)
-        told = self.settings.get("plan", {}).get("attributes", {}) if names else {}
+        planned = self.settings.get("plan", {}).get("attributes", {}) if names else {}
         there = {name: self.table[name].astype(str).unique().tolist() for name in names}
-        return {name: list(map(str, told.get(name) or there[name])) for name in names}
+        return {name: list(map(str, planned.get(name) or there[name])) for name in names}
 
     def ask(self, text: str) -> Answer:
         """The answer to a question such as ``county=Kings|Queens; size=1:4``.

@@ -48,15 +48,15 @@ def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[
 
 def _broken_sizes(table: SizeTable, settings: Mapping[str, Any]) -> dict[str, str | None]:
     """`broken` for a large table, whose counts are whole."""
-    counts, told = table.counts, settings.get("groups")
+    counts, stated = table.counts, settings.get("groups")
     least = int(counts.argmin())
     found = int(counts[0].sum())
-    total = "" if found == told else f"the table's total is {found}, the manifest's {told}"
+    total = "" if found == stated else f"the table's total is {found}, the manifest's {stated}"
     return {
         "whole": "",
         "non_negative": f"row {least + 1} is negative" if counts.flat[least] < 0 else "",
         "consistent": _sums_by_size(table),
-        "total": None if told is None else total,
+        "total": None if stated is None else total,
     }
 
 

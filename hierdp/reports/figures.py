@@ -184,10 +184,10 @@ def matrix(values: Floats, rows: Sequence[str], columns: Sequence[str], title: s
             part = max(0.0, value) / most
             part = math.sqrt(part) if skewed else part
             shade = ",".join(str(round(255 + (dark - 255) * part)) for dark in DARK)
-            told = escape(f"{name} → {other}: {_short(value)}")
+            tip = escape(f"{name} → {other}: {_short(value)}")
             drawn += (
                 f'<rect x="{left + side * j:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" '
-                f'fill="rgb({shade})" stroke="#ccc"><title>{told}</title></rect>'
+                f'fill="rgb({shade})" stroke="#ccc"><title>{tip}</title></rect>'
             )
     height = head + side * len(rows) + 12
     return _figure(drawn, title, height, note)

@@ -113,8 +113,8 @@ def _template() -> Any:
 def budget_section(manifest: Mapping[str, Any]) -> Section:
     """The ledger."""
     ledger = Ledger.from_dict(manifest["budget"])
-    told = f"{manifest['mechanism']}: {budget_in_words(ledger)}"
-    return Section("Budget: the ledger", [told], frames=[budget_frame(ledger)])
+    text = f"{manifest['mechanism']}: {budget_in_words(ledger)}"
+    return Section("Budget: the ledger", [text], frames=[budget_frame(ledger)])
 
 
 def budget_in_words(ledger: Ledger) -> str:

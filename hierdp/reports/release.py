@@ -128,8 +128,8 @@ def protected_section(manifest: Mapping[str, Any]) -> Section:
         ]
     public = manifest["taken_as_public"]
     if public:
-        told = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
-        texts.append(f"Taken as public, by the publisher's word: {told}.")
+        text = "; ".join(f"{name.replace('_', ' ')}: {words}" for name, words in public.items())
+        texts.append(f"Taken as public, by the publisher's word: {text}.")
     return Section(title, texts)
 
 

@@ -47,7 +47,7 @@ def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:
 
 def said(settings: Any, seed: int, sets: Iterable[str]) -> dict[str, Any]:
     """Everything needed to repeat a study: its settings (a dataclass), seed, data sets, date, versions."""
-    told = {name: str(value) for name, value in asdict(settings).items()}
+    saved = {name: str(value) for name, value in asdict(settings).items()}
     library = ", ".join(f"{name} {version}" for name, version in versions())
     day = time.strftime("%Y-%m-%d")
-    return {**told, "seed": seed, "data": ", ".join(sets), "date": day, "versions": library}
+    return {**saved, "seed": seed, "data": ", ".join(sets), "date": day, "versions": library}

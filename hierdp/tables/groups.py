@@ -39,51 +39,51 @@ class GroupColumns:
     persons: Persons | None = None
 
 
-def count_groups(source: Any, asked: GroupColumns) -> Counted:
+def count_groups(source: Any, given: GroupColumns) -> Counted:
     """Count groups from a table of entities that includes their regions."""
     import ibis
 
-    table, unknown = read(source), asked.unknown
-    entity, faults = whole_of(table, asked.entities)
-    person, missing = person_of(table, asked.persons)
-    faults += missing + missing_regions(table, asked.axis, unknown)
-    keys = _keys(table, asked)
-    faults += _clashes(keys, asked)
+    table, unknown = read(source), given.unknown
+    entity, faults = whole_of(table, given.entities)
+    person, missing = person_of(table, given.persons)
+    faults += missing + missing_regions(table, given.axis, unknown)
+    keys = _keys(table, given)
+    faults += _clashes(keys, given)
     if unknown is None:
-        faults += _missing(keys, asked, f"the group is missing; {OPTION}, each region's as one group")
+        faults += _missing(keys, given, f"the group is missing; {OPTION}, each region's as one group")
     refuse(table, faults)
     lost = ibis.literal(False)
     if unknown is None:
-        keys = {key: _compact(table[name]) for key, name in zip(keys, asked.group, strict=True)}
+        keys = {key: _compact(table[name]) for key, name in zip(keys, given.group, strict=True)}
     else:
         lost = ibis.or_(*(key.isnull() for key in keys.values()))
         # All rows without a group form one group per region.
         keys = {name: lost.ifelse(unknown, key) for name, key in keys.items()}
-    columns = {**keys, "lost": lost, "size": _capped(entity, asked), **person}
-    rows, (hierarchy,) = located(table, [asked.axis], columns, unknown, asked.root, asked.root_level)
-    if asked.persons is not None:
-        rows = bounded(rows, asked.persons, "size", derived=["at0"])
+    columns = {**keys, "lost": lost, "size": _capped(entity, given), **person}
+    rows, (hierarchy,) = located(table, [given.axis], columns, unknown, given.root, given.root_level)
+    if given.persons is not None:
+        rows = bounded(rows, given.persons, "size", derived=["at0"])
     by = list(keys)
     if unknown is not None:  # one unnamed group per region; named groups in two regions are found by `at0`
         rows = rows.mutate(home=rows.lost.ifelse(rows.at0, -1))
         by += ["lost", "home"]
 
     def sized(part: Table) -> Table:
-        groups = part.group_by(by).agg(size=_sum(part, asked), at=part.at0.min(), end=part.at0.max())
+        groups = part.group_by(by).agg(size=_sum(part, given), at=part.at0.min(), end=part.at0.max())
         unnamed = groups.lost if unknown is not None else ibis.literal(False)
-        return _counted(groups, asked, torn=groups["at"] < groups.end, lost=unnamed)
+        return _counted(groups, given, torn=groups["at"] < groups.end, lost=unnamed)
 
     found = _in_parts(rows, list(keys), sized)
     place, torn, nameless, size, n = (found[name].to_numpy() for name in ("at", "torn", "lost", "size", "n"))
-    refuse_strangers(rows, [asked.axis], place < 0)
+    refuse_strangers(rows, [given.axis], place < 0)
     if torn.any():
         groups = rows.group_by(by).agg(at=rows.at0.min(), end=rows.at0.max())
-        _refuse_torn(groups.filter(groups["at"] < groups.end), asked, hierarchy)
-    if asked.persons is not None:  # a row beyond the bound forms no group, and so no region
+        _refuse_torn(groups.filter(groups["at"] < groups.end), given, hierarchy)
+    if given.persons is not None:  # a row beyond the bound forms no group, and so no region
         counts = size > 0
         place, size, n, nameless = place[counts], size[counts], n[counts], nameless[counts]
         there = np.bincount(place, minlength=hierarchy.names[-1].size)
-        hierarchy, to = counted_regions(asked.axis, hierarchy, there, unknown)
+        hierarchy, to = counted_regions(given.axis, hierarchy, there, unknown)
         place = to[place]
     if unknown is not None:  # the unnamed group exists even without entities: groups are public
         bare = np.setdiff1d(np.arange(hierarchy.names[-1].size), place[nameless.astype(bool)])
@@ -92,47 +92,49 @@ def count_groups(source: Any, asked: GroupColumns) -> Counted:
     return hierarchy, *(part.astype(np.int64) for part in (place, size, n))
 
 
-def count_listed_groups(source: Any, groups: Any, asked: GroupColumns) -> Counted:
+def count_listed_groups(source: Any, groups: Any, given: GroupColumns) -> Counted:
     """Count groups from a table of entities, and a table of all groups that includes their regions."""
     import ibis
 
-    table, unknown = read(source), asked.unknown
+    table, unknown = read(source), given.unknown
     listing = read(groups, beside=table)
-    entity, faults = whole_of(table, asked.entities)
-    theirs, keys = _keys(table, asked), _keys(listing, asked, LIST)
-    person, missing = person_of(table, asked.persons)
+    entity, faults = whole_of(table, given.entities)
+    theirs, keys = _keys(table, given), _keys(listing, given, LIST)
+    person, missing = person_of(table, given.persons)
     faults += missing
     if unknown is None:
-        faults += _missing(theirs, asked, f"the group is missing; {OPTION}")
+        faults += _missing(theirs, given, f"the group is missing; {OPTION}")
     refuse(table, faults)
-    faults = missing_regions(listing, asked.axis, unknown, LIST) + _clashes(keys, asked)
-    refuse(listing, faults + _missing(keys, asked, f"the group is missing in {LIST}; name it"), LIST)
-    rows, (hierarchy,) = located(listing, [asked.axis], keys, unknown, asked.root, asked.root_level)
+    faults = missing_regions(listing, given.axis, unknown, LIST) + _clashes(keys, given)
+    refuse(listing, faults + _missing(keys, given, f"the group is missing in {LIST}; name it"), LIST)
+    rows, (hierarchy,) = located(listing, [given.axis], keys, unknown, given.root, given.root_level)
     none = ibis.literal(0, "int64")
-    listed_rows = rows.select(*keys, size=none, at=rows.at0.cast("int64"), told=none + 1)
-    counted = table.select(**theirs, size=_capped(entity, asked), at=none - 1, told=none, **person)
-    if asked.persons is not None:
-        counted = bounded(counted, asked.persons, "size")
+    listed_rows = rows.select(*keys, size=none, at=rows.at0.cast("int64"), listed=none + 1)
+    counted = table.select(**theirs, size=_capped(entity, given), at=none - 1, listed=none, **person)
+    if given.persons is not None:
+        counted = bounded(counted, given.persons, "size")
 
     def sized(part: Table) -> Table:
         each = part.group_by(list(keys)).agg(
-            size=part["size"].sum(), at=part["at"].max(), told=part.told.sum()
+            size=part["size"].sum(), at=part["at"].max(), listed=part.listed.sum()
         )
-        return _counted(each, asked, told=ibis.least(each.told, 2).cast("int64"))
+        return _counted(each, given, listed=ibis.least(each.listed, 2).cast("int64"))
 
     found = _in_parts(listed_rows.union(counted), list(keys), sized)
-    place, told, size, n = (found[name].to_numpy().astype(np.int64) for name in ("at", "told", "size", "n"))
-    refuse_strangers(rows, [asked.axis], (place < 0) & (told > 0))
-    if (told > 1).any():
+    place, listed, size, n = (
+        found[name].to_numpy().astype(np.int64) for name in ("at", "listed", "size", "n")
+    )
+    refuse_strangers(rows, [given.axis], (place < 0) & (listed > 0))
+    if (listed > 1).any():
         each = rows.group_by(list(keys)).agg(n=rows.count())
-        raise InputError(f"{_first(each.filter(each.n > 1), asked)} has two rows in {LIST}; leave one")
-    stranger = told == 0
+        raise InputError(f"{_first(each.filter(each.n > 1), given)} has two rows in {LIST}; leave one")
+    stranger = listed == 0
     if stranger.any() and unknown is None:
         names = counted.anti_join(rows, list(keys)).select(*keys).distinct()
-        raise InputError(f"{_first(names, asked)} is in the data and not in {LIST}; add it there, or {KEEP}")
+        raise InputError(f"{_first(names, given)} is in the data and not in {LIST}; add it there, or {KEEP}")
     if unknown is not None:  # the unnamed group exists whether or not a row needs it
         place = np.append(place[~stranger], hierarchy.positions([unknown]))
-        entities = min(asked.max_size, int((size[stranger] * n[stranger]).sum()))
+        entities = min(given.max_size, int((size[stranger] * n[stranger]).sum()))
         size, n = np.append(size[~stranger], entities), np.append(n[~stranger], 1)
     return hierarchy, place, size, n
 
@@ -140,22 +142,22 @@ def count_listed_groups(source: Any, groups: Any, asked: GroupColumns) -> Counte
 KEEP = "count such rows in a separate group (`unknown=NAME`)"
 
 
-def _keys(table: Table, asked: GroupColumns, where: str = "the data") -> dict[str, Column]:
-    return {f"group{i}": text_of(column_of(table, name, where)) for i, name in enumerate(asked.group)}
+def _keys(table: Table, given: GroupColumns, where: str = "the data") -> dict[str, Column]:
+    return {f"group{i}": text_of(column_of(table, name, where)) for i, name in enumerate(given.group)}
 
 
-def _clashes(keys: Mapping[str, Column], asked: GroupColumns) -> list[Fault]:
+def _clashes(keys: Mapping[str, Column], given: GroupColumns) -> list[Fault]:
     """Faults: a group already has the name for unknown groups."""
-    if asked.unknown is None:
+    if given.unknown is None:
         return []
-    clash = f"a group is already called {asked.unknown!r}; choose another name for unknown groups"
-    named = zip(asked.group, keys.values(), strict=True)
-    return [(key == asked.unknown, f"column {c!r}: {clash}") for c, key in named]
+    clash = f"a group is already called {given.unknown!r}; choose another name for unknown groups"
+    named = zip(given.group, keys.values(), strict=True)
+    return [(key == given.unknown, f"column {c!r}: {clash}") for c, key in named]
 
 
-def _missing(keys: Mapping[str, Column], asked: GroupColumns, what: str) -> list[Fault]:
+def _missing(keys: Mapping[str, Column], given: GroupColumns, what: str) -> list[Fault]:
     return [
-        (key.isnull(), f"column {c!r}: {what}") for c, key in zip(asked.group, keys.values(), strict=True)
+        (key.isnull(), f"column {c!r}: {what}") for c, key in zip(given.group, keys.values(), strict=True)
     ]
 
 
@@ -164,23 +166,23 @@ def _compact(column: Column) -> Column:
     return column if column.type().is_integer() else text_of(column)
 
 
-def _capped(entity: Column, asked: GroupColumns) -> Column:
+def _capped(entity: Column, given: GroupColumns) -> Column:
     """A row's entities, capped: then no sum overflows, and min(Σ min(n, K), K) = min(Σ n, K)."""
     import ibis
 
-    return ibis.least(entity, ibis.literal(asked.max_size, "int64"))
+    return ibis.least(entity, ibis.literal(given.max_size, "int64"))
 
 
-def _sum(part: Table, asked: GroupColumns) -> Column:
-    each_one = asked.entities is None and asked.persons is None
+def _sum(part: Table, given: GroupColumns) -> Column:
+    each_one = given.entities is None and given.persons is None
     return part.count() if each_one else part["size"].sum()  # a sum takes twice the memory
 
 
-def _counted(groups: Table, asked: GroupColumns, **also: Column) -> Table:
+def _counted(groups: Table, given: GroupColumns, **also: Column) -> Table:
     """The number of groups with the same position, size and further columns."""
     import ibis
 
-    capped = groups.mutate(**also, size=ibis.least(groups["size"], asked.max_size).cast("int64"))
+    capped = groups.mutate(**also, size=ibis.least(groups["size"], given.max_size).cast("int64"))
     return capped.group_by(["at", *also, "size"]).agg(n=capped.count())
 
 
@@ -202,20 +204,20 @@ def _in_parts(rows: Table, keys: Sequence[str], sized: Callable[[Table], Table])
             parts *= 4
 
 
-def _first(groups: Table, asked: GroupColumns) -> str:
+def _first(groups: Table, given: GroupColumns) -> str:
     """The first of some groups, for a message."""
-    first = run(groups.order_by([f"group{i}" for i in range(len(asked.group))]).limit(1)).to_pylist()[0]
-    return "the group " + ", ".join(f"{c}={str(first[f'group{i}'])!r}" for i, c in enumerate(asked.group))
+    first = run(groups.order_by([f"group{i}" for i in range(len(given.group))]).limit(1)).to_pylist()[0]
+    return "the group " + ", ".join(f"{c}={str(first[f'group{i}'])!r}" for i, c in enumerate(given.group))
 
 
-def _refuse_torn(groups: Table, asked: GroupColumns, hierarchy: Hierarchy) -> None:
+def _refuse_torn(groups: Table, given: GroupColumns, hierarchy: Hierarchy) -> None:
     """Refuse the first group that lies in two regions."""
-    keys = [f"group{i}" for i in range(len(asked.group))]
+    keys = [f"group{i}" for i in range(len(given.group))]
     first = run(groups.order_by(keys).limit(1)).to_pylist()[0]
     regions = listed(hierarchy.names[-1][first[end]] for end in ("at", "end"))
-    more = [*asked.group, asked.axis.columns[-1]]
+    more = [*given.group, given.axis.columns[-1]]
     options = " ".join(f"`group={column}`" for column in more)
     raise InputError(
-        f"{_first(groups, asked)} lies in two regions, {regions}, but must lie in one: fix the rows, or "
+        f"{_first(groups, given)} lies in two regions, {regions}, but must lie in one: fix the rows, or "
         f"identify groups by several columns, such as {options}"
     )

@@ -138,5 +138,5 @@ def counted_groups(
     group = as_names(group)
     if not group:
         raise InputError("no column of groups; give at least one")
-    asked = GroupColumns(axis, group, entities, int(max_size), unknown, root, root_level, persons)
-    return count_groups(source, asked) if groups is None else count_listed_groups(source, groups, asked)
+    columns = GroupColumns(axis, group, entities, int(max_size), unknown, root, root_level, persons)
+    return count_groups(source, columns) if groups is None else count_listed_groups(source, groups, columns)

@@ -84,16 +84,16 @@ def verify(
     note = ""
     if isinstance(named, Release):
         named, note = _sampled(named, sample)
-    asked = _exact_backends() if backends is None else backends
-    chosen = [backend for backend in asked if find(backend).name != "fast"]  # always the first
+    chosen_backends = _exact_backends() if backends is None else backends
+    chosen = [backend for backend in chosen_backends if find(backend).name != "fast"]  # always the first
     pairs = [(name, form) for name, model in named for form in _forms(model, chosen)]
     cases = [(name, model, chosen, time_limit, exact_up_to) for name, model in pairs]
-    told = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
+    settings = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
     seconds = len(pairs) * len(chosen) * time_limit
     if seconds >= progress.LONG_SECONDS:
         each = f"{counted(len(pairs), 'model')}, each by the fast path and {counted(len(chosen), 'backend')}"
         progress.tell(f"{each}: {progress.duration(seconds)} if every backend reaches its time limit")
-    found = resume.runs(_tried, cases, "solving again with exact backends", names=told)
+    found = resume.runs(_tried, cases, "solving again with exact backends", names=settings)
     rows = [Row(**row) for one in found for row in one]
     left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
     if left_alone:

@@ -178,13 +178,13 @@ def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: 
         for stop in range(1, sizes + 1):
             if stop < sizes and not rises[k, stop]:
                 continue
-            asked = at[r, start] - price[r, start]
+            slope = at[r, start] - price[r, start]
             for i in range(start + 1, stop):
-                asked += at[r, i] - price[r, i]
-            value = min(max(asked // (stop - start), 0), most)
+                slope += at[r, i] - price[r, i]
+            value = min(max(slope // (stop - start), 0), most)
             if with_root and r == 0 and stop == sizes:
                 value = most
-            held = asked - asked
+            held = slope - slope
             for i in range(start, stop - 1):
                 more = max(held + at[r, i] - price[r, i] - value, 0)
                 price[r, i] += more - held
@@ -215,15 +215,15 @@ def read_off(data: Data, x: Array) -> dict[str, Array]:
     rises = np.zeros(leaves.shape, np.int8)
     np.greater(leaves[:, 1:], leaves[:, :-1], out=rises[:, 1:], casting="unsafe")
     if tree.depth:
-        asked, many = _asked(counts, leaves, prices, tree.leaves, number[tree.parent[tree.leaves]])
-        prices[:, -1] += asked / many if many else 0.0
+        total, many = _totals(counts, leaves, prices, tree.leaves, number[tree.parent[tree.leaves]])
+        prices[:, -1] += total / many if many else 0.0
     return {"prices": np.clip(prices, -(2.0**61), 2.0**61), "rises": rises}
 
 
 @kernel()
-def _asked(counts: Any, x: Any, prices: Any, leaves: Any, above: Any) -> Any:
+def _totals(counts: Any, x: Any, prices: Any, leaves: Any, above: Any) -> Any:
     """The sum of the prices of the total that the leaves' last runs determine, and their number."""
-    asked, many = 0.0, 0
+    total, many = 0.0, 0
     last = x.shape[1] - 1
     for k in range(leaves.size):
         value = x[k, last]
@@ -231,7 +231,7 @@ def _asked(counts: Any, x: Any, prices: Any, leaves: Any, above: Any) -> Any:
             continue
         i = last
         while i >= 0 and x[k, i] == value:
-            asked += counts[leaves[k], i] - prices[above[k], i] - value
+            total += counts[leaves[k], i] - prices[above[k], i] - value
             i -= 1
         many += 1
-    return asked, many
+    return total, many

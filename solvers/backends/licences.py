@@ -44,15 +44,15 @@ def named(solver: str, failure: Exception) -> NoAnswer:
 
 def noting(kind: Any) -> list[str]:
     """Note the texts of the exceptions of a class's method ``solve``, for a library that drops them."""
-    solve, told = getattr(kind.solve, "plain", kind.solve), []
+    solve, notes = getattr(kind.solve, "plain", kind.solve), []
 
     def noted(self: Any, *given: Any, **options: Any) -> Any:
         try:
             return solve(self, *given, **options)
         except Exception as failure:
-            told.append(str(failure))
+            notes.append(str(failure))
             raise
 
     noted.plain = solve  # type: ignore[attr-defined]
     kind.solve = noted
-    return told
+    return notes

@@ -90,7 +90,7 @@ class Session(session.Session):
 
             schedule(self._threads)
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 found = qpsolvers.solve_problem(problem, self._solver, **options)
         except (ProblemError, ValueError) as failure:
@@ -98,7 +98,7 @@ class Session(session.Session):
         except Exception as failure:  # each solver has its own exceptions
             raise named(self._solver, failure) from failure
         if not found.found or found.x is None:
-            return self._without_answer(found.extras, "; ".join(str(one.message) for one in told))
+            return self._without_answer(found.extras, "; ".join(str(one.message) for one in warned))
         x = np.asarray(found.x, float)
         if not np.isfinite(x).all():
             return Answer("numerical", message=f"{self._solver} returned numbers that are not finite")
@@ -187,9 +187,9 @@ def _flags_of_daqp() -> list[int]:
     solve, flags = getattr(daqp.solve, "plain", daqp.solve), []
 
     def noting(*given: Any, **options: Any) -> Any:
-        told = solve(*given, **options)
-        flags.append(int(told[2]))
-        return told
+        found = solve(*given, **options)
+        flags.append(int(found[2]))
+        return found
 
     noting.plain = solve  # type: ignore[attr-defined]
     daqp.solve = noting

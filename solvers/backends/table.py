@@ -46,7 +46,7 @@ class Backend:
         The extra of hierdp that installs it, if hierdp alone does not.
     argument : str
         The solver, for a library that reaches several.
-    asked : bool
+    separate : bool
         Whether that solver may be missing although the library is installed.
     needs : str
         The package of that solver, if known: then its presence is checked without loading the library.
@@ -71,7 +71,7 @@ class Backend:
     tolerant: bool = True
     extra: str = ""
     argument: str = ""
-    asked: bool = False
+    separate: bool = False
     needs: str = ""
     gpu: bool = False
 
@@ -88,7 +88,7 @@ class Backend:
     @property
     def installed(self) -> bool:
         """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is installed."""
-        if not self.version or not self.asked:
+        if not self.version or not self.separate:
             return bool(self.version)
         return bool(_version(self.needs)) if self.needs else _behind(self)
 
@@ -97,7 +97,7 @@ class Backend:
         """How to install it."""
         if self.needs:
             return f"pip install {self.package} {self.needs}"
-        if self.asked:
+        if self.separate:
             return f"pip install {self.package}, and the solver {self.argument} where {self.package} finds it"
         return f"pip install hierdp[{self.extra}]" if self.extra else f"pip install {self.package}"
 
@@ -250,7 +250,7 @@ def _through_cvxpy(solver: str) -> Backend:
         absolute=True,
         tolerant=solver.upper() in OPTIONS,
         argument=solver,
-        asked=True,
+        separate=True,
         needs=_NEEDS["cvxpy"].get(solver.lower(), ""),
         gpu=solver.lower() == "cuopt",
     )
@@ -267,7 +267,7 @@ def _through_pyomo(solver: str) -> Backend:
         quadratic=solver.lower() not in _LINEAR,
         tolerant=solver.lower() == "highs",
         argument=solver,
-        asked=True,
+        separate=True,
         needs=_NEEDS["pyomo"].get(solver.lower(), ""),
     )
 
@@ -283,7 +283,7 @@ def _through_qpsolvers(solver: str) -> Backend:
         squares_only=solver.lower() in _SQUARES,
         tolerant=solver.upper() in OPTIONS,
         argument=solver,
-        asked=True,
+        separate=True,
         needs=_NEEDS["qpsolvers"].get(solver.lower(), ""),
     )
 

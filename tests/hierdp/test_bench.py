@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from hierdp.bench import metrics, runs, verdicts
 from hierdp.bench.files import write
 from hierdp.bench.problems import Problem, _relaxed, problems
-from hierdp.bench.report import study, told_apart
+from hierdp.bench.report import distinguished, study
 from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -112,7 +112,9 @@ def test_the_truth_is_the_best_answer_that_a_certificate_proves():
     late = verdict(solve(STUCK), truth, None)
     assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
     assert late.relative_gap == pytest.approx(1 / 61)
-    table = CostTable([[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3)  # no fast path, and the prices leave a gap
+    table = CostTable(
+        [[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3
+    )  # no fast path, and the witness leaves a gap
     best = KnownOptimum.of(table, ["highs"], 20)
     assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
 
@@ -277,7 +279,7 @@ def test_repeats_have_medians_and_quartiles_and_the_worst_verdict(tmp_path, monk
     assert (row["verdict"], row["solve_seconds"], row["build_seconds"]) == ("wrong", 2.0, 0.5)
     assert (row["cpu_seconds"], row["lower_quartile"], row["upper_quartile"]) == (2.0, 2.0, 3.5)
     assert (row["presolve"], row["memory"], row["repeats"]) == (False, 2.5, 3)
-    named = told_apart(pd.DataFrame([row, {**row, "presolve": True}]))
+    named = distinguished(pd.DataFrame([row, {**row, "presolve": True}]))
     assert named["backend"].tolist() == ["highs, no presolve", "highs"]
 
 

@@ -62,9 +62,9 @@ def proved(saved, model, line, optimal):
 
 
 def test_a_step_that_is_no_longer_proved_fails_unless_its_release_has_no_witnesses():
-    short = Certificate(False, 10, 8, 2, reason="the prices leave a gap")
+    short = Certificate(False, 10, 8, 2, reason="the witness leaves a gap")
     (wrong,), _ = checked(True, short, True)
-    assert "the prices leave a gap, but the manifest says proved_optimal is True" in wrong
+    assert "the witness leaves a gap, but the manifest says proved_optimal is True" in wrong
     none, line = checked(False, short, True)
     assert (none, line.verdict) == ([], OPEN)
     assert line.why.startswith("1 of 1 steps were saved by a version without witnesses")

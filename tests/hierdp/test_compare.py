@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execution, release
 from hierdp.cli import main
-from hierdp.cli.engine import told_if_interrupted
+from hierdp.cli.engine import report_interruption
 from hierdp.evaluation import compare as module
 from hierdp.evaluation.compare import accounts_beside, mechanism_of
 from hierdp.evaluation.summary import comparison_of, summed_up
@@ -252,6 +252,6 @@ def test_only_an_interrupted_command_is_said_to_continue(tmp_path, capsys):
         (InputError("no such column"), "a corrected command may use them"),
         (NotSolved("time_limit", "10 s"), "a corrected command may use them"),
     ):
-        with pytest.raises(type(end)), told_if_interrupted(tmp_path):
+        with pytest.raises(type(end)), report_interruption(tmp_path):
             raise end
         assert capsys.readouterr().err == f"Finished runs are saved in {tmp_path}; {more}.\n"

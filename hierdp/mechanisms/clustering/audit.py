@@ -22,7 +22,7 @@ def _run(data: Histogram, noise: Noise, method: str, epsilon: float, **more: Any
 
 def _cases() -> Iterator[Case]:
     first, empty = "a person joins the first bin", "a person joins the empty bin"
-    told: list[tuple[str, str, list[int], list[int], float, dict[str, Any]]] = [
+    rows: list[tuple[str, str, list[int], list[int], float, dict[str, Any]]] = [
         *((m, first, [2, 0], [3, 0], LARGE, {}) for m in ("AHP", "AHP-greedy", "AHP-by-place")),
         ("AHP-empirical", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
         *((m, empty, [2, 0], [2, 1], LARGE, {}) for m in RULES),
@@ -42,7 +42,7 @@ def _cases() -> Iterator[Case]:
             *([2, 1, 0], [2, 2, 0], EPSILON, {"clusters": 2, "largest": 30}),
         ),
     ]
-    for method, change, before, after, epsilon, options in told:
+    for method, change, before, after, epsilon, options in rows:
         tables = Histogram.of(before), Histogram.of(after)
         run = partial(_run, method=method, epsilon=epsilon, **options)
         told_of = "; ".join([change, *(f"{name} {value:g}" for name, value in options.items())])

@@ -39,7 +39,7 @@ def other(name: str, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], So
     return settings, Step.solve
 
 
-def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
+def axes_of(table: DataFrame, saved: list[Mapping[str, Any]]) -> list[Axis]:
     """The axes of a released table of all bins; names are as they are in it.
 
     Raises
@@ -47,11 +47,11 @@ def axes_of(table: DataFrame, told: list[Mapping[str, Any]]) -> list[Axis]:
     Differs
         If it has another number of bins, or two bins of an axis have the same name.
     """
-    shape = tuple(each["bins"] for each in told)
+    shape = tuple(each["bins"] for each in saved)
     if len(table) != math.prod(shape):
         raise Differs(f"the table has {len(table)} bins, but the axes have {math.prod(shape)}")
     found = []
-    for at, each in enumerate(told):
+    for at, each in enumerate(saved):
         step = math.prod(shape[at + 1 :])
         axis = axis_of(each, table[each["name"]].to_numpy(object)[np.arange(shape[at]) * step])
         if len(set(axis.labels)) < len(axis.labels):

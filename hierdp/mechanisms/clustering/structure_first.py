@@ -81,8 +81,8 @@ def structure_first(
     if 1 < k < bins:
         if largest is None:
             for_largest, epsilon = split(epsilon, 2, (FOR_LARGEST, 1 - FOR_LARGEST))
-            asked = Query(LARGEST, 1, for_largest, 1, lambda counts: counts.max(keepdims=True))
-            largest = max(1, int(measure(asked).answers[0]))
+            largest_count = Query(LARGEST, 1, for_largest, 1, lambda counts: counts.max(keepdims=True))
+            largest = max(1, int(measure(largest_count).answers[0]))
         for_starts, for_sums = split(epsilon, 2, (share, 1 - share))
         starts = starts_of(measure(boundaries(bins, k, largest, for_starts)).answers)
     runs = np.repeat(np.arange(k), np.diff(np.append(starts, bins)))

@@ -39,7 +39,7 @@ def expected(
 ) -> Expected:
     """The noise of each level of a release of groups by size."""
     chosen, places = checked(method, SolverOptions(), METHODS), places_of(levels, regions)
-    asked = queries(places, max_size + 1, of_one_row(epsilon, rows_per_person), chosen)
+    plan = queries(places, max_size + 1, of_one_row(epsilon, rows_per_person), chosen)
     rows = [
         {
             "level": level,
@@ -50,6 +50,6 @@ def expected(
             "noise_deviation": geometric_deviation(query.sensitivity, query.loss),
             "standard_error": np.nan,
         }
-        for level, (name, query) in enumerate(zip(places.levels, asked, strict=True))
+        for level, (name, query) in enumerate(zip(places.levels, plan, strict=True))
     ]
     return Expected(chosen.name, frame(rows), (NOTE,), epsilon)

@@ -65,9 +65,9 @@ def other(
 def _axes(table: DataFrame, settings: Mapping[str, Any]) -> tuple[list[Axis], dict[str, Any]]:
     """The axes, and the hierarchies of which the table has only the names of the levels."""
     axes: list[Axis] = list(axes_of(table, settings))
-    told = settings.get("hierarchies", {})
+    hierarchies = settings.get("hierarchies", {})
     named = [axis.name for axis in axes if isinstance(axis, Names)]
-    if not set(told) <= set(named):
+    if not set(hierarchies) <= set(named):
         raise Differs("the settings have a hierarchy without an axis")
     for axis in axes:
         if isinstance(axis, Names) and len(set(axis.labels)) < axis.bins:
@@ -78,9 +78,9 @@ def _axes(table: DataFrame, settings: Mapping[str, Any]) -> tuple[list[Axis], di
         boxes = boxes_of(table, [axis.bins], [axis.name])
         regions = table["region"].to_numpy(object)
         names = [regions[boxes.tree.nodes_of(level)] for level in range(boxes.tree.depth)]
-        hierarchy = Hierarchy(tuple(told[axis.name]), (*names, axis.names), boxes.tree)
+        hierarchy = Hierarchy(tuple(hierarchies[axis.name]), (*names, axis.names), boxes.tree)
         axes = [replace(axis, hierarchy=hierarchy)]
-    return axes, {"hierarchies": told} if told else {}
+    return axes, {"hierarchies": hierarchies} if hierarchies else {}
 
 
 def _rounded_alike(made: DataFrame, table: DataFrame) -> DataFrame:

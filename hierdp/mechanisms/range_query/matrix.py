@@ -70,15 +70,15 @@ def matrix(
         The strategy in whole numbers, which is public. Default: `whole_strategy`.
     """
     shape = tuple(axis.bins for axis in axes)
-    asked = whole_strategy(strategy, shape) if rows is None else rows
+    strategy_rows = whole_strategy(strategy, shape) if rows is None else rows
 
     def of(truth: Ints) -> Ints:
-        return true_answers(asked, np.asarray(truth, np.int64))
+        return true_answers(strategy_rows, np.asarray(truth, np.int64))
 
-    found = measure(Query(QUERIES, sensitivity(asked), epsilon, len(asked), of))
+    found = measure(Query(QUERIES, sensitivity(strategy_rows), epsilon, len(strategy_rows), of))
     measure.end()
     variance = double_geometric_variance(found.spend.scale)
-    return Matrix.of(asked, found.answers, variance, shape), {"strategy": strategy}
+    return Matrix.of(strategy_rows, found.answers, variance, shape), {"strategy": strategy}
 
 
 def whole_strategy(name: str, shape: tuple[int, ...]) -> Ints:

@@ -20,7 +20,7 @@ from hierdp.mechanisms.range_query.hierarchical import hierarchical
 from hierdp.mechanisms.range_query.matrix import MOST_BINS, matrix
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import RangeQueryMethod, chosen
-from hierdp.mechanisms.range_query.table import Source, answers_of, table_of, told
+from hierdp.mechanisms.range_query.table import Source, answers_of, settings_of, table_of
 from hierdp.mechanisms.range_query.wavelet import wavelet
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
@@ -227,4 +227,4 @@ def published(
         if isinstance(axis, Names) and axis.hierarchy is not None
     }
     more = {"hierarchies": levels} if levels else {}
-    return table_of(axes, source), {"range_query": told(axes, source), **settings, **more}
+    return table_of(axes, source), {"range_query": settings_of(axes, source), **settings, **more}

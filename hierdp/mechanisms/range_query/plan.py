@@ -149,11 +149,11 @@ def plan_of(
         boxes = grid_tree(shape, b)
     usual = method.budget or ("equal" if len(shape) == 1 else "geometric")
     shares = _shares(usual if budget is None else budget, boxes, b, method)
-    asked = [level for level, share in enumerate(shares, start=1) if share != 0 or b is None]
-    epsilons = split(epsilon, len(asked), [shares[level - 1] for level in asked])
-    if len(asked) < len(shares):
-        kept = np.isin(boxes.tree.level, [0, *asked])
-        level = np.searchsorted([0, *asked], boxes.tree.level[kept])
+    measured = [level for level, share in enumerate(shares, start=1) if share != 0 or b is None]
+    epsilons = split(epsilon, len(measured), [shares[level - 1] for level in measured])
+    if len(measured) < len(shares):
+        kept = np.isin(boxes.tree.level, [0, *measured])
+        level = np.searchsorted([0, *measured], boxes.tree.level[kept])
         boxes = tree_of_boxes(shape, level, boxes.low[kept], boxes.high[kept])
     return RangeQueryPlan(method, boxes, tuple(epsilons), b, tuple(map(float, shares)))
 

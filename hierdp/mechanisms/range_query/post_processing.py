@@ -70,11 +70,11 @@ def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: So
 
 def _whole_weights(noisy: Ints, variance: Floats) -> Ints:
     """Whole weights of the levels, in the ratio of 1/variance; 0 if not measured. Unit costs fit 60 bits."""
-    asked = np.isfinite(variance)
-    weights = np.where(asked, variance[asked].max() / variance, 0.0)
+    measured = np.isfinite(variance)
+    weights = np.where(measured, variance[measured].max() / variance, 0.0)
     size = np.abs(noisy).sum(dtype=np.float64) + np.abs(noisy).max()
     room = NEVER / (16.0 * weights.sum() * max(1.0, size))
     if room < 1:
         raise NotSolved("error", "these counts are too large to be made non-negative: use least squares")
     whole = np.rint(weights * min(FINENESS, np.floor(room))).astype(np.int64)
-    return np.asarray(whole // np.gcd.reduce(whole[asked]))
+    return np.asarray(whole // np.gcd.reduce(whole[measured]))

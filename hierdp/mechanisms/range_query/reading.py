@@ -58,7 +58,7 @@ def answers_in(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
 
 def _of_clusters(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     """Sums of the bins of a histogram by clusters; their standard errors are known without clusters."""
-    axes = tuple(axis_of(told, table[told["name"]].unique()) for told in settings["axes"])
+    axes = tuple(axis_of(saved, table[saved["name"]].unique()) for saved in settings["axes"])
     error = float(table["standard_error"].iloc[0]) if "standard_error" in table else math.nan
     counts = table["count"].to_numpy().reshape([axis.bins for axis in axes])
     return RangeAnswers(axes, Summed(counts, error**2))

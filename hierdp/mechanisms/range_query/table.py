@@ -71,7 +71,7 @@ def bin_table(axes: Sequence[Axis], source: Wavelet | Matrix) -> DataFrame:
     return pd.DataFrame({**columns, "count": source.counts.ravel(), "standard_error": errors})
 
 
-def told(axes: Sequence[Axis], source: Source) -> dict[str, Any]:
+def settings_of(axes: Sequence[Axis], source: Source) -> dict[str, Any]:
     """The settings that `answers_of` needs in addition to the table."""
     about: dict[str, Any] = {
         "axes": [axis.as_dict() for axis in axes],
@@ -114,8 +114,8 @@ def axes_of(table: DataFrame, settings: Mapping[str, Any]) -> tuple[Axis, ...]:
         If the table has another number of bins.
     """
     last = table[table["level"] == table["level"].max()] if "level" in table else table
-    told = settings["range_query"]["axes"]
-    axes = tuple(_axis(each, last, len(told)) for each in told)
+    saved = settings["range_query"]["axes"]
+    axes = tuple(_axis(each, last, len(saved)) for each in saved)
     shape = [axis.bins for axis in axes]
     if math.prod(shape) != len(last):
         raise InputError(f"it has {len(last)} rows of bins, not {' x '.join(map(str, shape))}")

@@ -108,5 +108,5 @@ def _query_shares(queries: Queries, levels: Sequence[str], bounded: bool, level:
     given = plan.shares_of_every_level if not given or isinstance(given, Fraction) else given
     if given:
         return [given[query] for query in plan.queries]
-    asked = [not queries.are_public(query, level, levels, bounded) for query in plan.queries]
-    return [Fraction(int(one), sum(asked)) if one else Fraction(0) for one in asked]
+    measured = [not queries.are_public(query, level, levels, bounded) for query in plan.queries]
+    return [Fraction(int(one), sum(measured)) if one else Fraction(0) for one in measured]

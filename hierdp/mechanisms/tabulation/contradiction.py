@@ -111,9 +111,9 @@ def _error(
     given: Family | JointTables,
     named: Named,
 ) -> InputError:
-    told = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
-    more = [f"{len(told) - MOST} more"] if len(told) > MOST else []
-    which = "; ".join(told[:MOST] + more) or "fractions satisfy them, whole numbers do not"
+    reasons = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
+    more = [f"{len(reasons) - MOST} more"] if len(reasons) > MOST else []
+    which = "; ".join(reasons[:MOST] + more) or "fractions satisfy them, whole numbers do not"
     return InputError(
         f"{name}: no tables of counts satisfy all constraints; these contradict each other: {which}. Change "
         "or leave out one of them. Nothing is released"

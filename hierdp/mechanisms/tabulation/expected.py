@@ -96,9 +96,9 @@ def expected(
     given.check_levels(places.levels)
     known = Queries(given)
     settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
-    asked = level_queries(known, places, unit, rho_of(epsilon, delta))
-    errors = _errors(known, places, asked, bounded) if method in UNBIASED else None
-    by_level = {(one.level, one.query): query for one, query in asked}
+    plan_queries = level_queries(known, places, unit, rho_of(epsilon, delta))
+    errors = _errors(known, places, plan_queries, bounded) if method in UNBIASED else None
+    by_level = {(one.level, one.query): query for one, query in plan_queries}
     rows = list[dict[str, Any]]()
     for level, name in enumerate(places.levels):
         for q, query in enumerate(given.queries):
@@ -120,7 +120,7 @@ def expected(
     return Expected(method, frame(rows), notes, epsilon)
 
 
-def _errors(queries: Queries, places: Hierarchy, asked: LevelQueries, bounded: bool) -> Floats:
+def _errors(queries: Queries, places: Hierarchy, measured: LevelQueries, bounded: bool) -> Floats:
     """The standard error of each query of the best linear unbiased estimate; shape (levels, queries)."""
     tree, workload = places.tree, queries.workload
     if tree.size * max(workload.size, workload.cells) > MOST:
@@ -131,7 +131,7 @@ def _errors(queries: Queries, places: Hierarchy, asked: LevelQueries, bounded: b
     sizes = [int(n) for n in tree.level_sizes]
     nothing = [np.zeros((n, workload.size), np.int64) for n in sizes]
     known = constraints_of(queries, places, [np.zeros((n, workload.cells), np.int64) for n in sizes], bounded)
-    model = tree_model(Measured(places, workload, nothing, variances(queries, places, asked)), known)
+    model = tree_model(Measured(places, workload, nothing, variances(queries, places, measured)), known)
     found = np.zeros((len(sizes), len(workload.queries)))
     matrix = workload.matrix
     for q in range(len(workload.queries)):

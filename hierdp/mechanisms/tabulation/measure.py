@@ -72,21 +72,21 @@ def noisy_answers(queries: Queries, places: Hierarchy, unit: Unit, rho: float, m
     """
     workload, sizes = queries.workload, places.tree.level_sizes
     noisy = [np.zeros((int(size), workload.size), np.int64) for size in sizes]
-    asked = level_queries(queries, places, unit, rho)
-    for one, query in asked:
+    measured = level_queries(queries, places, unit, rho)
+    for one, query in measured:
         answers = measure(query).answers.reshape(int(sizes[one.level]), -1)
         noisy[one.level][:, workload.start[one.query] : workload.start[one.query + 1]] = answers
     measure.end()
-    return Measured(places, workload, noisy, variances(queries, places, asked))
+    return Measured(places, workload, noisy, variances(queries, places, measured))
 
 
-def variances(queries: Queries, places: Hierarchy, asked: LevelQueries) -> Floats:
+def variances(queries: Queries, places: Hierarchy, measured: LevelQueries) -> Floats:
     """σ² = Δ₂²/2ρ of each query's noise on each level, infinite if not measured; shape (levels, queries).
 
     The variance of a discrete Gaussian is at most σ², and nearly that if σ is above 1 (Canonne, Kamath &
     Steinke 2020).
     """
     found = np.full((len(places.levels), len(queries.plan.queries)), np.inf)
-    for one, query in asked:
+    for one, query in measured:
         found[one.level, one.query] = query.sensitivity**2 / (2 * query.loss)
     return found

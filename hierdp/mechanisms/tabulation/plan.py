@@ -287,29 +287,31 @@ def plan_of(plan: str | Path | Mapping[str, Any] | None = None, **options: Any) 
     InputError
         If the file cannot be read, or an entry is not what it should be.
     """
-    told = {} if plan is None else dict(plan) if isinstance(plan, Mapping) else _read(plan)
+    entries = {} if plan is None else dict(plan) if isinstance(plan, Mapping) else _read(plan)
     known = [each.name for each in fields(TabulationPlan)]
-    for name in told:
+    for name in entries:
         if name not in known:
             raise InputError(f"the plan has an entry {name!r}; {_there_are('entries', name, known)}")
-    told |= {name: value for name, value in options.items() if value is not None}
-    attributes = _attributes(told.get("attributes", {}))
-    recodes = {name: _recode(name, one) for name, one in _mapping("recodes", told.get("recodes", {})).items()}
+    entries |= {name: value for name, value in options.items() if value is not None}
+    attributes = _attributes(entries.get("attributes", {}))
+    recodes = {
+        name: _recode(name, one) for name, one in _mapping("recodes", entries.get("recodes", {})).items()
+    }
     names = (*attributes, *recodes)
     return TabulationPlan(
         attributes,
         recodes,
-        tuple(map(query_name, _list("queries", told.get("queries", ())))),
-        _shares_by_name("level_shares", told["level_shares"]) if told.get("level_shares") else None,
-        _query_shares(told.get("query_shares", {})),
-        tuple(_invariant(one) for one in _list("invariants", told.get("invariants", ()))),
-        tuple(_bound(one, names) for one in _list("bounds", told.get("bounds", ()))),
-        tuple(_cells("zeros", one, names) for one in _list("zeros", told.get("zeros", ()))),
-        tuple(_pass(one) for one in _list("passes", told["passes"])) if told.get("passes") else None,
-        tuple(map(query_name, _list("rounding", told["rounding"]))) if told.get("rounding") else None,
+        tuple(map(query_name, _list("queries", entries.get("queries", ())))),
+        _shares_by_name("level_shares", entries["level_shares"]) if entries.get("level_shares") else None,
+        _query_shares(entries.get("query_shares", {})),
+        tuple(_invariant(one) for one in _list("invariants", entries.get("invariants", ()))),
+        tuple(_bound(one, names) for one in _list("bounds", entries.get("bounds", ()))),
+        tuple(_cells("zeros", one, names) for one in _list("zeros", entries.get("zeros", ()))),
+        tuple(_pass(one) for one in _list("passes", entries["passes"])) if entries.get("passes") else None,
+        tuple(map(query_name, _list("rounding", entries["rounding"]))) if entries.get("rounding") else None,
         {
             query_name(name): _weight(name, one)
-            for name, one in _mapping("weights", told.get("weights", {})).items()
+            for name, one in _mapping("weights", entries.get("weights", {})).items()
         },
     )
 
@@ -376,15 +378,15 @@ def _categories(name: str, given: Any) -> tuple[str, ...] | None:
 
 
 def _recode(name: str, given: Any) -> Recode:
-    told = _mapping(f"recode {name!r}", given)
-    if set(told) != {"attribute", "categories"}:
+    entries = _mapping(f"recode {name!r}", given)
+    if set(entries) != {"attribute", "categories"}:
         raise InputError(
-            f"recode {name!r} has the entries {listed(told)}; it needs 'attribute' and 'categories' (for "
+            f"recode {name!r} has the entries {listed(entries)}; it needs 'attribute' and 'categories' (for "
             "each coarser category, a list of the attribute's)"
         )
-    parts = _mapping(f"the categories of recode {name!r}", told["categories"])
+    parts = _mapping(f"the categories of recode {name!r}", entries["categories"])
     categories = {coarse: _texts_of(f"recode {name!r}", fine) for coarse, fine in parts.items()}
-    return Recode(_text(f"recode {name!r}", told["attribute"]), categories)
+    return Recode(_text(f"recode {name!r}", entries["attribute"]), categories)
 
 
 def _query_shares(given: Any) -> dict[str, Fraction | Shares]:
@@ -463,16 +465,16 @@ def _bound(given: Any, names: Sequence[str]) -> Bound:
             raise InputError(f"bound {given!r}: write LEVEL:QUERY:LOWER..UPPER, such as county:total:0..1000")
         lower, upper = (int(end) if end else None for end in (found[3], found[4]))
         return _kept(Bound(found[1], query_name(found[2]), lower, upper))
-    told = _mapping("a bound", given)
+    entries = _mapping("a bound", given)
     known = [each.name for each in fields(Bound)]
-    for name in told:
+    for name in entries:
         if name not in known:
             raise InputError(f"a bound has an entry {name!r}; {_there_are('entries', name, known)}")
-    if not {"level", "query"} <= set(told) or not {"lower", "upper"} & set(told):
-        raise InputError(f"bound {dict(told)!r} needs a level, a query, and lower or upper or both")
-    ends = (_end(told.get("lower")), _end(told.get("upper")))
-    answer = _cells("a bound's answer", told.get("answer", {}), names)
-    return _kept(Bound(_text("a level", told["level"]), query_name(told["query"]), *ends, answer))
+    if not {"level", "query"} <= set(entries) or not {"lower", "upper"} & set(entries):
+        raise InputError(f"bound {dict(entries)!r} needs a level, a query, and lower or upper or both")
+    ends = (_end(entries.get("lower")), _end(entries.get("upper")))
+    answer = _cells("a bound's answer", entries.get("answer", {}), names)
+    return _kept(Bound(_text("a level", entries["level"]), query_name(entries["query"]), *ends, answer))
 
 
 def _kept(bound: Bound) -> Bound:
@@ -510,13 +512,13 @@ def _cells(what: str, given: Any, names: Sequence[str]) -> Cells:
     """Some cells: a mapping, or a text such as ``hhgq=nursing,votingage=under 18``."""
     if isinstance(given, str):
         parts = re.split(rf",\s*(?=(?:{'|'.join(map(re.escape, names))})\s*=)", given)
-        told: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for part in parts:
             name, equals, category = (text.strip() for text in part.partition("="))
-            if not equals or name in told:
+            if not equals or name in entries:
                 raise InputError(f"{what}, {given!r}: write ATTRIBUTE=CATEGORY,ATTRIBUTE=CATEGORY")
-            told[name] = category
-        given = told
+            entries[name] = category
+        given = entries
     return {
         name: (chosen,) if isinstance(chosen, str) else _texts_of(f"{what}, {name!r}", chosen)
         for name, chosen in _mapping(what, given).items()

@@ -46,10 +46,10 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     drawn = {**three, **two, **more}
     two_sets, three_sets = ({name: known for name, (known, _) in sets.items()} for sets in (two, three))
     answers = naive_face.rows(roots, settings, seed)
-    told = experiments.readme(taxis, settings.max_size) if taxis else None
+    published = experiments.readme(taxis, settings.max_size) if taxis else None
     made = [
         parts.about({name: known for name, (known, _) in drawn.items()}),
-        parts.taxi_table(table, told),
+        parts.taxi_table(table, published),
         parts.naive(experiments.naive(roots, settings, seed)),
         parts.naive_answers(answers),
         *([parts.figure_1(experiments.by_rank(taxis, settings, seed))] if taxis else []),

@@ -55,7 +55,7 @@ PUBLISHED = {
 """The names of our data sets in the published table."""
 
 
-def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
+def taxi_table(runs: DataFrame, readme: Mapping[str, int] | None) -> Part:
     """The bottom-up table: published, and ours with one seed for all regions and with independent noise."""
     import pandas as pd
 
@@ -84,8 +84,8 @@ def taxi_table(runs: DataFrame, told: Mapping[str, int] | None) -> Part:
         "Coherence: published bottom-up errors over the most that they can be, the number of leaves times "
         "the error of a leaf."
     )
-    if told:
-        frames["readme"] = pd.DataFrame([{**told, "published": README}])
+    if readme:
+        frames["readme"] = pd.DataFrame([{**readme, "published": README}])
         texts.append(
             "README: the root alone, with the authors' own draws (seed 20): five fits that are all optimal."
         )

@@ -81,9 +81,9 @@ def budgets() -> Part:
 
 def _families(n: int, b: int, shares: Sequence[float]) -> str:
     """Family sizes after levels without budget are removed; the root's family, perhaps short, is last."""
-    asked = [i for i, share in enumerate(shares) if share > 0]
-    steps = [b ** (high - low) for low, high in pairwise(asked)]
-    return " × ".join(str(step) for step in [*steps, -(-n // b ** asked[-1])])
+    measured = [i for i, share in enumerate(shares) if share > 0]
+    steps = [b ** (high - low) for low, high in pairwise(measured)]
+    return " × ".join(str(step) for step in [*steps, -(-n // b ** measured[-1])])
 
 
 def figure_4() -> Part:
