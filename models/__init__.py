@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from models.isotonic import Isotonic as Isotonic
     from models.joint_tables import JointTables as JointTables
     from models.merging import Merging as Merging
+    from models.min_cost_flow import MinCostFlow as MinCostFlow
     from models.model import Model as Model
     from models.non_negative_inference import NonNegativeInference as NonNegativeInference
     from models.programs.program import Program as Program
@@ -59,6 +60,7 @@ _WHERE = {
     "Isotonic": "models.isotonic",
     "JointTables": "models.joint_tables",
     "Merging": "models.merging",
+    "MinCostFlow": "models.min_cost_flow",
     "Model": "models.model",
     "NonNegativeInference": "models.non_negative_inference",
     "Program": "models.programs.program",

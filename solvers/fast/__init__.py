@@ -27,6 +27,7 @@ PATHS = {
     "HierarchyQIP": "solvers.fast.hierarchy:solve_hierarchy",
     "Isotonic": "solvers.fast.isotonic:solve_isotonic",
     "Merging": "solvers.fast.merging:solve_merging",
+    "MinCostFlow": "solvers.fast.network:solve_min_cost_flow",
     "Segmentation": "solvers.fast.clustering:solve_segmentation",
     "NonNegativeInference": "solvers.fast.non_negative_inference:solve_non_negative_inference",
     "SimplexQP": "solvers.fast.fixed_total:solve_fixed_sum",
@@ -45,6 +46,7 @@ SEARCHES = {
     "FixedSum": "solvers.fast.fixed_total:search_fixed_sum_prices",
     "HierarchyQIP": "solvers.fast.hierarchy:search_prices",
     "Isotonic": "solvers.fast.isotonic_split:search",
+    "MinCostFlow": "solvers.fast.network:search_potentials",
     "SimplexQP": "solvers.fast.fixed_total:search_fixed_sum_prices",
     "TreeMatching": "solvers.fast.tree_matching:bounding_prices",
 }

@@ -328,6 +328,26 @@ def merging():
             yield models.Merging(np.reshape(y, (2, 2)), np.reshape(w, (2, 2)), integer)
 
 
+def min_cost_flow():
+    shapes = [
+        ([0], [1]),
+        ([0, 0], [1, 1]),
+        ([0, 1, 0], [1, 2, 2]),
+        ([0, 1, 0], [1, 0, 0]),
+        ([0, 0, 1, 1], [2, 3, 2, 3]),
+    ]
+    for seed, (tail, head) in enumerate(shapes * 30):
+        rng = np.random.default_rng(seed)
+        capacity, nodes = rng.integers(0, 4, len(tail)), max(*tail, *head) + 1
+        held = rng.integers(0, capacity + 1)
+        supply = np.bincount(tail, held, nodes) - np.bincount(head, held, nodes)
+        cost = rng.integers(-2 if seed % 3 else 0, 4, len(tail))
+        parts = [Fraction(int(c), 3) for c in cost] if seed % 4 == 3 else cost
+        yield models.MinCostFlow(tail, head, parts, supply.astype(np.int64), capacity)
+        if cost.min() >= 0:
+            yield models.MinCostFlow(tail, head, cost / 8, supply.astype(np.int64))
+
+
 def merging_answers(model):
     step = Fraction(1) if model.integer else Fraction(1, 2)
     grid = [-1 + k * step for k in range(int(3 / step) + 1)]
@@ -416,6 +436,7 @@ CONTRACTS = {
         joint_tables, {"answers": lambda model: islice(joint_answers(model), 0, 60, 9), **BOUND_ONLY}
     ),
     "Merging": Contract(merging, {"answers": merging_answers}),
+    "MinCostFlow": Contract(min_cost_flow),
     "NonNegativeInference": Contract(non_negative_inference, {"answers": leaf_answers}),
     "Segmentation": Contract(segmentation),
     "SimplexQP": Contract(simplex_qp),

@@ -1,0 +1,73 @@
+"""Flows of least cost (`MinCostFlow`): cost scaling, and potentials of anybody's flow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from models import MinCostFlow
+from models.arithmetic import exact
+from models.arithmetic.arrays import Array, Ints
+from models.certificate import Witness
+from models.witnesses.scaled import over_one_unit, plus, times
+from solvers.fast.flow import least_cost_flow
+from solvers.fast.no_path import NoFastPath
+
+
+def solve_min_cost_flow(model: MinCostFlow) -> tuple[Ints | None, Witness | None]:
+    """A flow of least cost by cost scaling, and its potentials; ``(None, None)`` if there is no flow.
+
+    Raises
+    ------
+    NoFastPath
+        If costs, as whole numbers over one unit, or capacities are too large for 64 bits.
+    """
+    (cost,), unit = over_one_unit(model.costs)
+    if cost.dtype == object:
+        raise NoFastPath("the costs as whole numbers over one unit pass 64 bits")
+    if not model.room.size:
+        return (None, None) if model.supplies.any() else (model.room, None)
+    found = least_cost_flow(*model.arcs, model.room, cost, model.supplies)
+    if found is None:
+        return None, None
+    flow, potentials = found
+    return flow, {"potentials": _over(-potentials, unit)}
+
+
+def search_potentials(model: MinCostFlow, x: Any) -> Witness | None:
+    """Potentials that prove a flow of least cost; None if a cycle of the residual network saves cost.
+
+    They are the labels of Bellman and Ford: each round lowers the potential of every node to the least of its
+    arcs in the residual network, whose cycles cost at least 0 if and only if the flow is of least cost.
+    """
+    x, (tail, head), nodes = np.asarray(x), model.arcs, model.supplies.size
+    (cost,), unit = over_one_unit(model.costs)
+    forth, back = np.flatnonzero(x < model.room), np.flatnonzero(x > 0)
+    start = np.concatenate([tail[forth], head[back]])
+    end = np.concatenate([head[forth], tail[back]])
+    length = np.concatenate([cost[forth], times(cost[back], -1)])
+    if not exact.fits(exact.reach(length) * (nodes + 2)):
+        length = length.astype(object)
+    order = np.argsort(end, kind="stable")
+    start, end, length = start[order], end[order], length[order]
+    label = np.zeros(nodes, length.dtype)
+    if not end.size:
+        return {"potentials": label}
+    first = np.flatnonzero(np.diff(end, prepend=-1))
+    nodes_reached = end[first]
+    for _ in range(nodes + 1):
+        lower = np.minimum.reduceat(plus(label[start], length), first)
+        falls = lower < label[nodes_reached]
+        if not falls.any():
+            return {"potentials": _over(times(label, -1), unit)}
+        label[nodes_reached] = np.minimum(lower, label[nodes_reached])
+    return None
+
+
+def _over(whole: Array, unit: int) -> Array:
+    """Whole numbers over a unit: as they are, or as fractions."""
+    if unit == 1:
+        return whole
+    return exact.objects((Fraction(value, unit) for value in whole.tolist()), whole.shape)
