@@ -204,8 +204,8 @@ class MinCostFlow:
         bound = Fraction(int(exact.total(times(price, supply)) + least), unit)
         proof = {"potentials": potentials}
         if exact.is_exact(self.costs):
-            bound = bound.numerator if bound.denominator == 1 else bound
-            return judge(objective, objective - bound, True, proof, GAP)
+            exactly = bound.numerator if bound.denominator == 1 else bound
+            return judge(objective, objective - exactly, True, proof, GAP)
         paid = Fraction(int(exact.total(times(cost, x))), unit)
         size = float(exact.reach(cost) / Fraction(unit)) * max(1, exact.reach(supply))
         return judge_exactly(paid, bound, False, proof, GAP, min(1.0, size))
