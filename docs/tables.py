@@ -7,7 +7,8 @@ A page marks a table so, and has it up to the next ``<!-- /table -->``:
 
     <!-- table: NAME | where QUERY | columns A, B as other head | pivot ROWS, HEADS+HEADS, VALUES -->
 
-Each step is optional; QUERY is one of pandas. ``runs.csv`` says which version made each table, when, and how.
+Each step is optional; QUERY is one of pandas. A page may link its rows instead, ``(tables/PAPER/NAME.csv)``.
+``runs.csv`` says which version made each table, when, and how.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ from hierdp.reproduce.study import readable
 
 DOCS = Path(__file__).parent
 MARKED = re.compile(r"^( *)<!-- table: (.+?) -->.*?<!-- /table -->", re.DOTALL | re.MULTILINE)
+LINKED = re.compile(r"\]\(tables/\w+/(\w+)\.csv\)")
+
+
+def names(text: str) -> set[str]:
+    """The tables that a page shows or links."""
+    shown = {mark.split(" | ")[0].strip() for _, mark in MARKED.findall(text)}
+    return shown | {*LINKED.findall(text)} - {"runs"}
 
 
 def filled(text: str, rows: Path) -> str:
@@ -65,12 +73,11 @@ def _named(column: str) -> tuple[str, str]:
 
 
 def take(paper: str, made: Path) -> None:
-    """Copy the tables that the page shows and this run has, and write down where they come from."""
+    """Copy the tables that the page shows or links and this run has, and write down where they come from."""
     rows, settings = DOCS / "tables" / paper, json.loads((made / "settings.json").read_text())
     runs = rows / "runs.csv"
     known = pd.read_csv(runs).set_index("table").run.to_dict() if runs.exists() else {}
-    for _, mark in MARKED.findall((DOCS / f"{paper}.md").read_text(encoding="utf-8")):
-        name = mark.split(" | ")[0].strip()
+    for name in names((DOCS / f"{paper}.md").read_text(encoding="utf-8")):
         if (made / f"{name}.parquet").exists():
             pd.read_parquet(made / f"{name}.parquet").to_csv(rows / f"{name}.csv", index=False)
             known[name] = "; ".join(f"{key}: {value}" for key, value in settings.items())

@@ -1,4 +1,4 @@
-"""The pages of the papers show the rows that are kept, and say where each table comes from."""
+"""The pages of the papers show or link the rows that are kept, and say where each table comes from."""
 
 import importlib.util
 import re
@@ -24,7 +24,7 @@ def script():
 def test_a_page_shows_its_rows(script, paper):
     text, rows = (DOCS / f"{paper}.md").read_text(), DOCS / "tables" / paper
     assert script.filled(text, rows) == text
-    shown = {mark.split(" | ")[0] for _, mark in script.MARKED.findall(text)}
+    shown = script.names(text)
     assert shown == {path.stem for path in rows.glob("*.csv")} - {"runs"}
     runs = pd.read_csv(rows / "runs.csv").set_index("table").run
     assert set(runs.index) == shown
@@ -55,7 +55,7 @@ def test_steps_of_a_mark(script, tmp_path):
 
 def test_rows_are_taken_from_a_run(script, tmp_path, monkeypatch):
     (tmp_path / "zhang2014.md").write_text(
-        "<!-- table: kld -->\n<!-- /table -->\n<!-- table: gaps -->\n<!-- /table -->"
+        "<!-- table: kld -->\n<!-- /table -->\n[Gaps](tables/zhang2014/gaps.csv), [the run](tables/zhang2014/runs.csv)"
     )
     rows, made = tmp_path / "tables/zhang2014", tmp_path / "made"
     for folder in (rows, made):

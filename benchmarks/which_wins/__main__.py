@@ -23,7 +23,7 @@ from benchmarks.which_wins.page import TABLES, filled, table
 from benchmarks.which_wins.rows import COLUMNS
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
-PAGES = ("which-wins-where.md", "zhang2014.md", "guide/choose.md")
+PAGES = ("which-wins-where.md", "guide/choose.md")
 
 ORDER = (
     "taxi", "flights", "households", "census", "64 leaves", "New England", "Northeast",
