@@ -22,7 +22,7 @@ from benchmarks.measuring import ratio_in_words, seconds_in_words
 from benchmarks.peers import __main__ as peers
 from hierdp.bench import metrics, runs
 from hierdp.bench.manifest import EDITION
-from hierdp.bench.report import rounded, told_apart
+from hierdp.bench.report import distinguished, rounded
 from hierdp.execution import store
 from hierdp.execution.progress import counted
 from hierdp.reproduce.study import table_lines
@@ -169,7 +169,7 @@ def compared(rows: DataFrame, which: str) -> DataFrame:
     ValueError
         If there are none.
     """
-    here = metrics.settled(told_apart(rows[rows["set"] == which]))
+    here = metrics.settled(distinguished(rows[rows["set"] == which]))
     ran = here.groupby("problem")["backend"].nunique()
     here = here[here["problem"].isin(ran.index[ran == here["backend"].nunique()])]
     if here.empty:
@@ -186,7 +186,7 @@ def edition(rows: DataFrame) -> DataFrame:
         found = compared(rows, which).set_index(["backend", "version"])
         taken = found["takes"].str.split().str[0].astype(int)
         solved = (found["solved"] * taken).round().astype(int).astype(str) + " of " + taken.astype(str)
-        part = pd.DataFrame({"solved": solved, "wrong": found["wrong"], "licence": found["licence"],
+        part = pd.DataFrame({"solved": solved, "wrong": found["wrong"],
                              "mean seconds": found["mean_seconds_all"]})  # fmt: skip
         parts.append(part.astype(str).add_prefix(f"{which}: "))
     return pd.concat(parts, axis="columns").fillna("").reset_index()
@@ -197,7 +197,7 @@ def by_form(rows: DataFrame, which: str) -> DataFrame:
 
     The mean is a shifted geometric one over the problems that it takes, in seconds.
     """
-    taken = metrics.settled(told_apart(rows[rows["set"] == which]))
+    taken = metrics.settled(distinguished(rows[rows["set"] == which]))
     taken = taken[~taken["verdict"].isin(metrics.REFUSED) & (taken["form"] != "not stated")]
     taken["time"] = metrics.seconds(taken)
     groups = taken.groupby(["backend", "form"])
@@ -211,7 +211,7 @@ def by_form(rows: DataFrame, which: str) -> DataFrame:
 
 def wrong(rows: DataFrame) -> DataFrame:
     """Each wrong answer, status and bound of an edition."""
-    found = metrics.settled(told_apart(rows))
+    found = metrics.settled(distinguished(rows))
     found = found[found["verdict"] == "wrong"].sort_values(["backend", "set", "problem"], kind="stable")
     found["version"] = found["solver_version"]
     says = found["status"].where(found["bound_error"].fillna(0) == 0, "bound")

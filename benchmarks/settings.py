@@ -12,25 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.reproduce.study import table_lines
-from solvers.effort import OPTIONS, WITHOUT_PRESOLVE
-from solvers.settings import DOCUMENTED, SECONDS, THREADS, interfaces
+from solvers.effort import OPTIONS
+from solvers.settings import DOCUMENTED, interfaces
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 PAGE = Path("docs/solver-settings.md")
 MARKED = re.compile(r"(<!-- settings -->\n).*?(<!-- /settings -->)", re.DOTALL)
-
-DIRECT = {
-    "HIGHS": ("time_limit", "threads"),
-    "GUROBI": ("TimeLimit", "Threads"),
-    "SCIP": ("limits/time", "lp/threads"),
-    "PDLP": ("time_limit", "num_threads"),
-    "GLOP": ("time_limit", ""),
-    "CP-SAT": ("max_time_in_seconds", "num_workers"),
-    "CUPDLPX": ("TimeLimit", ""),
-}
-"""The limits of time and threads of the backends that use no other library."""
 
 TOLERANCES = {
     "PDLP": ("eps_optimal_absolute", "eps_optimal_relative"),
@@ -51,12 +40,9 @@ def table() -> DataFrame:
                 "solver": f"[{about.name}]({about.source})",
                 "settings": _settings(solver),
                 "its own": _listed(about.own),
-                "time limit": _limit(solver, SECONDS, 0),
-                "threads": _limit(solver, THREADS, 1),
                 "--tolerance": ", ".join(
                     f"`{_alone(name)}`" for name in TOLERANCES.get(solver, OPTIONS.get(solver, {}))
                 ),
-                "--presolve off": _listed(WITHOUT_PRESOLVE.get(solver, {})),
                 "remark": about.remark,
             }
         )
@@ -84,12 +70,6 @@ def _alone(name: str) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _limit(solver: str, names: dict[str, dict[str, str]], place: int) -> str:
-    own = [DIRECT[solver][place]] if solver in DIRECT else []
-    own += [_alone(named[one]) for named in names.values() for one in named if one.upper() == solver]
-    return ", ".join(f"`{name}`" for name in dict.fromkeys(own) if name)
 
 
 def filled(text: str) -> str:

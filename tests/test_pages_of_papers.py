@@ -55,7 +55,8 @@ def test_steps_of_a_mark(script, tmp_path):
 
 def test_rows_are_taken_from_a_run(script, tmp_path, monkeypatch):
     (tmp_path / "zhang2014.md").write_text(
-        "<!-- table: kld -->\n<!-- /table -->\n[Gaps](tables/zhang2014/gaps.csv), [the run](tables/zhang2014/runs.csv)"
+        "<!-- table: kld -->\n<!-- /table -->\n"
+        "[Gaps](tables/zhang2014/gaps.csv), [the run](tables/zhang2014/runs.csv)"
     )
     rows, made = tmp_path / "tables/zhang2014", tmp_path / "made"
     for folder in (rows, made):
