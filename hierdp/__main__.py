@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import io
 import os
 import resource
@@ -14,12 +15,16 @@ from hierdp import leaving
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
 
+NEW_OBJECTS = 50_000
+"""How many new objects make Python search for garbage. Libraries make that many at once, and no garbage."""
+
 
 def run() -> None:
     """Run the command line; Ctrl-C ends it with a message even before a command has started.
 
     If the caller ignores Ctrl-C (a background job, ``nohup``), it stays ignored.
     """
+    gc.set_threshold(NEW_OBJECTS)
     try:
         leaving.at_once()
         _require_addresses()

@@ -26,7 +26,7 @@ from hierdp.measurements.origin import SameNoise
 from hierdp.mechanisms.registry import REPAIR, released_by
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import epsilon_of
-from hierdp.record.written import LIMIT, Unreadable, names_in, read_manifest
+from hierdp.record.written import Unreadable, names_in, read_manifest
 
 PRIORS = (0.01, 0.1, 0.5)
 """Beliefs before the release, for which the page gives the largest belief afterwards."""
@@ -65,15 +65,15 @@ class Explanation:
         return "\n\n".join(parts)
 
 
-def explain(folder: str | Path, limit: int = LIMIT) -> Explanation:
+def explain(folder: str | Path, limit: int | None = None) -> Explanation:
     """Explain a release or a repair, from its folder alone.
 
     Parameters
     ----------
     folder : path
         What `hierdp release` or `hierdp repair` wrote, also in an older version.
-    limit : int
-        Memory limit for reading the manifest, in bytes.
+    limit : int, optional
+        Memory limit for reading the manifest, in bytes. Default: what its size justifies.
 
     Raises
     ------

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from scipy.optimize import brentq
-
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import Expected
@@ -117,6 +115,8 @@ def epsilon_for(wanted: float, error: Callable[[float], float]) -> float:
 
 def _root(off: Callable[[float], float], near: float) -> float:
     """The ε at whose logarithm a falling function is 0."""
+    from scipy.optimize import brentq
+
     least, most = math.log(LEAST), math.log(MOST)
     low = high = math.log(min(max(near, LEAST), MOST))
     while off(low) < 0 and low > least:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.record import files, written
-from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,12 +28,12 @@ class PublishedRelease:
     ----------
     path : Path
         The folder.
-    limit : int
-        Limit on the memory for reading it, in bytes.
+    limit : int, optional
+        Limit on the memory for reading it, in bytes. Default: what its size justifies.
     """
 
     path: Path
-    limit: int = LIMIT
+    limit: int | None = None
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
@@ -54,7 +53,7 @@ class PublishedRelease:
     def finest(self) -> DataFrame | None:
         """The cells of the finest level, with their regions at all levels; None if there is no such table."""
         path = self.path / f"{files.FINEST}.parquet"
-        return written.read_table(path, self.limit) if path.exists() else None
+        return written.read_table(path, written.limit_for(self.path, self.limit)) if path.exists() else None
 
     @property
     def regions(self) -> Mapping[str, Hierarchy]:
@@ -148,15 +147,15 @@ class PublishedRelease:
         return "\n".join(said)
 
 
-def open(path: str | Path, limit: int = LIMIT) -> PublishedRelease:
+def open(path: str | Path, limit: int | None = None) -> PublishedRelease:
     """Open a written release.
 
     Parameters
     ----------
     path : path
         The folder that `hierdp release`, `hierdp repair` or `Release.write` made.
-    limit : int
-        Limit on the memory for reading it, in bytes.
+    limit : int, optional
+        Limit on the memory for reading it, in bytes. Default: what its size justifies.
 
     Raises
     ------

@@ -26,12 +26,12 @@ from hierdp.record.cautions import FROM_DATA
 from hierdp.record.release import Release
 from hierdp.record.spool import ALL, Steps
 from hierdp.record.step import Step
-from hierdp.record.written import LIMIT, Written
+from hierdp.record.written import Written
 from models import Model
 from models.arithmetic.arrays import Ints
 
 
-def repaired(path: Path, method: str, limit: int = LIMIT, **options: Any) -> Release:
+def repaired(path: Path, method: str, limit: int | None = None, **options: Any) -> Release:
     """A written release's measurements, post-processed by another method of its mechanism.
 
     Nothing is measured, so it costs no privacy budget beyond the release's own.
@@ -42,8 +42,8 @@ def repaired(path: Path, method: str, limit: int = LIMIT, **options: Any) -> Rel
         The folder of the release.
     method : str
         The method, or the release's own with other options.
-    limit : int
-        Limit on the memory for reading the release, in bytes.
+    limit : int, optional
+        Limit on the memory for reading the release, in bytes. Default: what its size justifies.
     **options
         Those of the post-processing: ``repair`` (range-query), ``window`` (group-size), ``backend`` and
         ``time_limit`` (group-size, tabulation); see the mechanism's ``from_table``.

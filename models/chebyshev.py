@@ -217,7 +217,7 @@ class Chebyshev:
         return cls(noisy, most_of(noisy, offsets), offsets=offsets, **options)
 
 
-@kernel()
+@kernel(linear=True)
 def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
     """Write each segment's largest |x − y|; False if an x is so large that a difference might not fit."""
     for j in range(distances.size):
@@ -232,7 +232,7 @@ def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
     return True
 
 
-@kernel()
+@kernel(linear=True)
 def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
     """Write lower bounds on the segments' distances to `bound`: the claim if it holds, else a smaller one."""
     for j in range(totals.size):

@@ -444,7 +444,7 @@ def _families(
     return cost, apart, gained, broken, counts, prices
 
 
-@kernel()
+@kernel(linear=True)
 def _prices(
     parent: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
 ) -> Any:

@@ -20,8 +20,8 @@ def pytest_configure(config):
     The slow tests compile kernels when a release would.
     """
     if "not slow" in config.option.markexpr:
-        kernels.PATIENCE_SECONDS = 60.0
-        kernels.SMALL = 30_000
+        kernels.PATIENCE_SECONDS = kernels.LOADING_SECONDS = 60.0
+        kernels.SMALL, kernels.LINEAR_TIMES = 30_000, 1
         kernels.REORDERS = ""
 
 

@@ -135,7 +135,7 @@ class ConsistentVariance:
         return tree.leaves
 
 
-@kernel()
+@kernel(linear=True)
 def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
     """Overwrite the nodes' own variances with e; fill S and the sum of e over earlier siblings."""
     for i in range(parent.size - 1, 0, -1):
@@ -201,7 +201,7 @@ def _square(x: float) -> float:
     return x * x
 
 
-@kernel()
+@kernel(linear=True)
 def _ranges(
     parent: Any, error: Any, spread: Any, before: Any, first: int, low: Any, high: Any, found: Any
 ) -> None:
@@ -254,7 +254,7 @@ def _query(parent: Any, error: Any, spread: Any, mean: Any) -> float:
     return float(total + error[0] * mean[0] * mean[0])
 
 
-@kernel()
+@kernel(linear=True)
 def _down(parent: Any, error: Any, spread: Any, found: Any) -> None:
     """The variance T of every node: e at the root, e − e²/S + (e/S)² T[parent] at a child."""
     found[0] = error[0]

@@ -30,7 +30,7 @@ from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
 from hierdp.record.cautions import cautions
 from hierdp.record.properties import broken
-from hierdp.record.written import LIMIT, Unreadable
+from hierdp.record.written import Unreadable
 from hierdp.versions import version_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ WORDS = {
 def check(
     path: str | Path,
     fingerprint: str | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
     public_key: str | Path | None = None,
     account: str | Path | None = None,
     all_steps: bool = False,
@@ -67,8 +67,9 @@ def check(
     fingerprint : str, optional
         The fingerprint that was printed at the release. Without it, a changed release with recomputed digests
         is detected only by contradictions in its contents.
-    limit : int
-        Limit on the memory for reading the release, in bytes; each gigabyte also allows 30 seconds.
+    limit : int, optional
+        Limit on the memory for reading the release, in bytes; each gigabyte also allows a minute, and ten
+        minutes are always allowed. Default: what the size of its files justifies (`written.justified`).
     public_key : path, optional
         The publisher's Ed25519 public key, in PEM format. If given, a release not signed with it fails.
     account : path, optional
@@ -104,7 +105,8 @@ def check(
     """
     whole = None if fingerprint is None else _digits(fingerprint)
     key = None if public_key is None else signature.public_key(public_key)
-    return list(_checks(Path(path), whole, limit, key, None if account is None else Path(account), all_steps))
+    ledger = None if account is None else Path(account)
+    return list(_checks(Path(path), whole, limit, key, ledger, all_steps))
 
 
 def _digits(fingerprint: str) -> str:
@@ -119,7 +121,7 @@ def _digits(fingerprint: str) -> str:
 def _checks(
     folder: Path,
     fingerprint: str | None,
-    limit: int,
+    given: int | None,
     key: Ed25519PublicKey | None,
     account: Path | None,
     all_steps: bool,
@@ -129,6 +131,7 @@ def _checks(
     except Unreadable as strange:
         yield CheckResult("files", FAILS, str(strange))
         return
+    limit = written.limit_for(folder, given)
     size = sum((folder / name).stat().st_size for name in names)
     if size > limit:
         raise written.TooLarge("its files", size, limit)
@@ -143,7 +146,7 @@ def _checks(
     yield from _check_signed_with(folder, manifest, key)
     mechanism = released_by(manifest["mechanism"])
     checking = None if mechanism is None else mechanism.checking
-    refuse_or_announce(manifest, table, limit, all_steps)
+    refuse_or_announce(manifest, table, given or written.justified(folder), all_steps)
     yield from _check_version(manifest)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest) if _same_version(manifest) else iter(())),

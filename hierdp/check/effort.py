@@ -12,8 +12,8 @@ from hierdp.execution import progress
 from hierdp.record.spool import Steps
 from models.witnesses.row_proofs import MOST_VARIABLES
 
-SECONDS_PER_GB = 30.0
-"""Seconds that are allowed for each gigabyte of the memory limit."""
+LEAST_SECONDS, SECONDS_PER_GB = 600.0, 60.0
+"""Seconds that a check may take, whatever the limit, and for each gigabyte of it."""
 
 _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
 """Seconds of processor time, rounded up; measured on releases with 10⁵ and 10⁶ regions, and on releases with
@@ -33,7 +33,7 @@ class TooLong(InputError):
 def refuse_or_announce(
     manifest: Mapping[str, Any], table: Table, limit: int, all_steps: bool = False
 ) -> None:
-    """Refuse a check that may take more than 30 s for each gigabyte of the limit; announce a long one.
+    """Refuse a check that may take more than ten minutes, or a minute for each GB; announce a long one.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def refuse_or_announce(
     table : DataFrame or SizeTable
         The released table.
     limit : int
-        In bytes; see `hierdp.check.check`.
+        The memory that is allowed, or that the size of the release justifies, in bytes.
     all_steps : bool
         Whether all steps are compared with the general theorem, and not only a sample.
 
@@ -65,12 +65,11 @@ def refuse_or_announce(
         seconds += compared[0] * _OF_A_COMPARISON + compared[1] * _OF_A_COMPARED_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
         return  # an edited manifest, which the checks will report
-    allowed = limit / 1e9 * SECONDS_PER_GB
-    if seconds > max(allowed, 1.0):
+    allowed = max(LEAST_SECONDS, limit / 1e9 * SECONDS_PER_GB)
+    if seconds > allowed:
         raise TooLong(
-            f"checking the release may take {seconds:,.0f} s ({rows:,} rows; {problems:,} problems of "
-            f"{variables:,} variables), over the limit of {allowed:,.0f} s. If the release is that large, "
-            f"allow it: limit, or --limit {seconds / SECONDS_PER_GB + 0.1:.1f}, which is "
-            f"{SECONDS_PER_GB:.0f} s for each GB"
+            f"the check may take {progress.duration(seconds)} ({rows:,} rows; {problems:,} problems of "
+            f"{variables:,} variables), and {progress.duration(allowed)} are allowed for a release of this "
+            f"size. If the release is that large, use --limit {seconds / SECONDS_PER_GB + 0.1:.1f}"
         )
     progress.announce(f"The check of {rows:,} rows and {problems:,} problems", seconds)

@@ -16,7 +16,6 @@ from hierdp.record import written
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
 from hierdp.record.replay import Replay
-from hierdp.record.written import LIMIT
 from models import Model
 from models.certificate import Certificate, Witness
 from models.witnesses.plain_text import ProofsText
@@ -27,7 +26,7 @@ Use = Callable[[str, Model, Any, Witness | None], object]
 """Takes a step's name, model, answer and witness."""
 
 
-def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple[int, int]:
+def export(release: str | Path, folder: str | Path, limit: int | None = None) -> tuple[int, int]:
     """Write each step of a release, with its answer and prices, to ``folder/proofs.txt``.
 
     Parameters
@@ -36,8 +35,8 @@ def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple
         The release's folder.
     folder : path
         Created if it does not exist. An existing file is not replaced.
-    limit : int
-        Limit on the memory for reading the release, in bytes.
+    limit : int, optional
+        Limit on the memory for reading the release, in bytes. Default: what its size justifies.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def export(release: str | Path, folder: str | Path, limit: int = LIMIT) -> tuple
     return text.written, text.skipped
 
 
-def for_each_step(release: Path, use: Use, limit: int = LIMIT) -> None:
+def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:
     """Repeat a release's post-processing, and call a function with each of its steps.
 
     The answers are the saved ones, whatever their certificates say. If a step was too large to save, or is
@@ -85,6 +84,7 @@ def for_each_step(release: Path, use: Use, limit: int = LIMIT) -> None:
     ValueError
         If the file of proofs is broken.
     """
+    limit = written.limit_for(release, limit)
     found = written.read(release, limit)
     mechanism = released_by(found.manifest["mechanism"])
     if mechanism is None or mechanism.checking is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, console, gigabytes, grid, with_limit
+from hierdp.cli.common import WARNING, console, grid, with_limit
 
 if TYPE_CHECKING:
     from hierdp.check.result import CheckResult
@@ -35,7 +35,7 @@ def check(
     account: Path | None,
     folder: Path | None,
     all_steps: bool,
-    limit: float,
+    limit: int | None,
 ) -> None:
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
@@ -54,12 +54,12 @@ def check(
     from hierdp.check import check as look
 
     screen = console()
-    found = look(release, fingerprint, gigabytes(limit), public_key, account, all_steps)
+    found = look(release, fingerprint, limit, public_key, account, all_steps)
     holds = print_check(screen, release, found)
     if folder is not None:
         from hierdp.check.export import EXPORTED, export
 
-        written, skipped = export(release, folder, gigabytes(limit))
+        written, skipped = export(release, folder, limit)
         left = f"; {skipped:,} left out, with the reason for each" if skipped else ""
         screen.print(f"{written:,} problems written to {folder / EXPORTED}{left}.")
     sys.exit(0 if holds else 1)

@@ -117,15 +117,17 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 
 
 def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --limit, a limit on the memory and time for reading a release."""
+    """Add --limit, a limit on the memory and time for reading a release; it is passed on in bytes."""
     words = (
-        "Memory allowed for reading RELEASE, with 30 s of checking for each GB. A file that needs more is "
-        "refused before it is read."
+        "Most memory for reading RELEASE; a minute of checking for each GB, and at least ten. Default: what "
+        "the size of its files justifies, at least 1. A release that needs more is refused before it is read."
     )
     size = click.FloatRange(min=0, min_open=True, max=1e6)
-    return click.option("--limit", type=size, default=1.0, show_default=True, metavar="GB", help=words)(
-        command
-    )
+
+    def in_bytes(_: click.Context, __: click.Parameter, value: float | None) -> int | None:
+        return None if value is None else int(value * 1e9)
+
+    return click.option("--limit", type=size, metavar="GB", callback=in_bytes, help=words)(command)
 
 
 def with_labels(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,11 +138,6 @@ def with_labels(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     kind = click.Path(exists=True, dir_okay=False, path_type=Path)
     return click.option("--labels", type=kind, metavar="TABLE", help=words)(command)
-
-
-def gigabytes(limit: float) -> int:
-    """A number of GB in bytes."""
-    return int(limit * 1e9)
 
 
 def grid(title: str | None, *heads: str) -> Any:

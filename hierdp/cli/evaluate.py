@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, columns, console, gigabytes, print_frame, with_labels, with_limit
+from hierdp.cli.common import WARNING, columns, console, print_frame, with_labels, with_limit
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def evaluate(
     axes: tuple[str, ...],
     out: Path | None,
     overwrite: bool,
-    limit: float,
+    limit: int | None,
     **given: Any,
 ) -> None:
     """Show the errors of RELEASE, for those who hold the true table. NOT TO BE PUBLISHED.
@@ -77,7 +77,7 @@ def evaluate(
         check_outside(out, inputs)
         folder.check(out, overwrite, inputs)
     given["group"] = list(given["group"]) or None
-    found = evaluated(release, table, gigabytes(limit), axes=_axes(axes), **given)
+    found = evaluated(release, table, limit, axes=_axes(axes), **given)
     if out is not None:
         found.write(out, overwrite, inputs)
     print_evaluation(found)

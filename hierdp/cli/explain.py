@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from hierdp.cli.common import gigabytes, printing, visible, with_limit
+from hierdp.cli.common import printing, visible, with_limit
 
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
 @with_limit
-def explain(release: Path, limit: float) -> None:
+def explain(release: Path, limit: int | None) -> None:
     """Say on one page, for the person who signs, what RELEASE promises.
 
     Who is protected, and against whom; what an attacker can conclude at most; what is outside the promise
@@ -25,7 +25,7 @@ def explain(release: Path, limit: float) -> None:
     """
     from hierdp.explanation import explain as explained
 
-    found = explained(release, gigabytes(limit))
+    found = explained(release, limit)
     with printing():
         click.echo(visible(str(found)))
     if not found.sound:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.common import WARNING, console, gigabytes, with_labels, with_limit
+from hierdp.cli.common import WARNING, console, with_labels, with_limit
 
 
 @click.command()
@@ -33,7 +33,7 @@ from hierdp.cli.common import WARNING, console, gigabytes, with_labels, with_lim
 @with_labels
 @with_limit
 def export(release: Path, to: str, out: Path, overwrite: bool, finest: bool, suppress_below: int | None,
-           labels: Path | None, limit: float, **given: Any) -> None:  # fmt: skip
+           labels: Path | None, limit: int | None, **given: Any) -> None:  # fmt: skip
     """Write the table of RELEASE for readers: CSV, Excel or SDMX-CSV, with names beside codes.
 
     RELEASE is a folder made by `hierdp release` or `hierdp repair`; it is only read. Excel files (openpyxl,
@@ -54,7 +54,7 @@ def export(release: Path, to: str, out: Path, overwrite: bool, finest: bool, sup
     from hierdp.publication.copy import copy_of
     from hierdp.publication.formats import write_copy
 
-    copy = copy_of(release, labels, suppress_below, finest, gigabytes(limit))
+    copy = copy_of(release, labels, suppress_below, finest, limit)
     write_copy(copy, to, out, overwrite, **given)
     screen = console()
     if copy.manifest["warning"]:

@@ -12,7 +12,6 @@ from hierdp.cli.common import (
     NOT_PRIVATE,
     WARNING,
     console,
-    gigabytes,
     print_frame,
     printing,
     with_labels,
@@ -49,7 +48,7 @@ def query(
     wheres: tuple[str, ...],
     file: TextIO | None,
     as_csv: bool,
-    limit: float,
+    limit: int | None,
     interval: bool,
     times: int,
     labels: Path | None,
@@ -83,8 +82,8 @@ def query(
     hierdp query homes --where "county=Kings|Queens; size=1:4"
     hierdp query trips --where "origin=JFK; destination.state=CA" --csv
     """
-    from hierdp.mechanisms.range_query.reading import warning_of
     from hierdp.questions import query as questions
+    from hierdp.record.written import read_manifest
 
     if ranges and wheres:
         raise click.UsageError("--range is for histograms, --where for tables of regions: give one of them")
@@ -93,9 +92,9 @@ def query(
     if not texts:
         raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
     if wheres or (not ranges and questions.has_regions(release)):
-        frame = questions.sums(release, texts, gigabytes(limit), times if interval else None, labels)
+        frame = questions.sums(release, texts, limit, times if interval else None, labels)
     else:
-        frame = questions.boxes(release, texts, gigabytes(limit), labels)
+        frame = questions.boxes(release, texts, limit, labels)
         if interval:
             click.echo(_no_interval(frame), err=True)
     if as_csv:
@@ -103,7 +102,7 @@ def query(
             frame.to_csv(sys.stdout, index=False)
         return
     screen = console()
-    if warning_of(release):
+    if read_manifest(release).get("warning"):
         screen.print(NOT_PRIVATE, style=WARNING)
     for column in ("standard_error", "before_repair", "low", "high", "bound"):
         if column in frame and frame[column].isna().any():

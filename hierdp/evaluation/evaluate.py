@@ -19,7 +19,6 @@ from hierdp.metrics.cells import errors_by_size
 from hierdp.metrics.level import Level
 from hierdp.record import files, written
 from hierdp.record.release import Release
-from hierdp.record.written import LIMIT
 from hierdp.tables.labels import codes_in, labels_for
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def check_outside(path: Path, inputs: Sequence[Path] = ()) -> None:
 
 
 def evaluate(
-    release: str | Path | Release, truth: Any, limit: int = LIMIT, labels: Any = None, **columns: Any
+    release: str | Path | Release, truth: Any, limit: int | None = None, labels: Any = None, **columns: Any
 ) -> Evaluation:
     """The errors of a release, for those who hold the true table. NOT TO BE PUBLISHED.
 
@@ -123,8 +122,8 @@ def evaluate(
     truth : path, DataFrame, Arrow or Ibis table
         The true table, read as the release reads its own; see `hierdp.tables.read`. All rows count, also
         those that a bound on the rows of a person left out of the release.
-    limit : int
-        Memory limit for reading the release, in bytes.
+    limit : int, optional
+        Memory limit for reading the release, in bytes. Default: what its size justifies.
     labels : path, DataFrame, Arrow or Ibis table, optional
         Names of codes, for the worst cells; see `hierdp.tables.read_labels`. Those in the release's manifest
         are used anyway.

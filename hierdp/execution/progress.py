@@ -38,14 +38,13 @@ def show_on(console: Any) -> None:
 def watch_compiler() -> None:
     """Print a message when Numba first compiles a kernel, which takes seconds; loading a kernel is silent.
 
-    This also makes Numba load without the parts that hierdp's kernels do not use. Without a console nothing
-    is printed. A line that cannot be printed is dropped.
+    Without a console nothing is printed. A line that cannot be printed is dropped.
     """
     global _watched
     if not _watched and _console is not None:
-        from models.arithmetic.kernels import for_command_line
+        from models.arithmetic.kernels import when_compiling
 
-        for_command_line(_say_compiling)
+        when_compiling(_say_compiling)
         _watched = True
 
 

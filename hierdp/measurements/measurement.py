@@ -8,17 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
-from hierdp.measurements.elsewhere import (
-    categories_of,
-    linear_measurements,
-    of_census,
-    of_mbi,
-    of_opendp,
-    of_tumult,
-)
 from hierdp.measurements.file import MeasurementsFile, written_to
 from hierdp.measurements.rows import Measurement, Piece, rows_of
-from hierdp.measurements.table import UNKNOWN, frame_of, of_frame
 from hierdp.privacy.budget import Spend
 
 if TYPE_CHECKING:
@@ -71,6 +62,8 @@ class Measurements:
     def to_frame(self) -> DataFrame:
         """One row for each answer, with the columns of docs/measurements.md."""
         if self.from_elsewhere:
+            from hierdp.measurements.table import frame_of
+
             return frame_of(self.parts)
         frame: DataFrame = rows_of(list(self.pieces())).to_pandas()
         return frame
@@ -101,7 +94,7 @@ class Measurements:
         *,
         standard_error: str | float | None = None,
         scale: str | float | None = None,
-        law: str = UNKNOWN,
+        law: str = "unknown",
     ) -> Measurements:
         """Noisy counts that somebody else made, from a table with a row for each.
 
@@ -140,26 +133,36 @@ class Measurements:
         >>> made.to_frame().round(2).values.tolist()[1:]
         [['f', 48, 2.8, 'double-geometric', 2.0], ['m', 55, 2.8, 'double-geometric', 2.0]]
         """
+        from hierdp.measurements.table import of_frame  # here, since a release reads no table of counts
+
         return cls(of_frame(source, keys, count, standard_error, scale, law))
 
     @classmethod
     def from_mbi(cls, measurements: Sequence[Any], domain: Any) -> Measurements:
         """Noisy margins of mbi, `LinearMeasurement`; see `hierdp.measurements.elsewhere.of_mbi`."""
+        from hierdp.measurements.elsewhere import of_mbi
+
         return cls(of_mbi(measurements, domain))
 
     @classmethod
     def from_tumult(cls, table: Any, noise_info: Sequence[Mapping[str, Any]], count: str) -> Measurements:
         """Counts of a query of Tumult Analytics; see `hierdp.measurements.elsewhere.of_tumult`."""
+        from hierdp.measurements.elsewhere import of_tumult
+
         return cls(of_tumult(table, noise_info, count))
 
     @classmethod
     def from_opendp(cls, table: Any, summary: Any, count: str = "len") -> Measurements:
         """Counts of OpenDP's Polars queries; see `hierdp.measurements.elsewhere.of_opendp`."""
+        from hierdp.measurements.elsewhere import of_opendp
+
         return cls(of_opendp(table, summary, count))
 
     @classmethod
     def from_census(cls, table: Any, attributes: Sequence[str]) -> Measurements:
         """A noisy measurement file of the 2020 Census; see `hierdp.measurements.elsewhere.of_census`."""
+        from hierdp.measurements.elsewhere import of_census
+
         return cls(of_census(table, attributes))
 
     def to_mbi(self) -> list[Any]:
@@ -170,6 +173,8 @@ class Measurements:
         InputError
             If mbi is not installed, these are the measurements of a release, or a standard error is unknown.
         """
+        from hierdp.measurements.elsewhere import linear_measurements
+
         return linear_measurements(self.parts)
 
     @property
@@ -178,6 +183,8 @@ class Measurements:
 
         mbi's domain is ``Domain.fromdict({key: len(names) for key, names in made.categories.items()})``.
         """
+        from hierdp.measurements.elsewhere import categories_of
+
         return categories_of(self.parts)
 
     @classmethod

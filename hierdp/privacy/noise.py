@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -242,6 +241,8 @@ class ExactNoise:
 
 def opendp() -> str:
     """OpenDP's name and version, for the record."""
+    from importlib import metadata  # costs as much to load as this module
+
     return f"{OPENDP} {metadata.version('opendp')}"
 
 

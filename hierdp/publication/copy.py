@@ -13,7 +13,6 @@ from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.privacy.budget import Ledger
 from hierdp.record import files, written
-from hierdp.record.written import LIMIT
 from hierdp.tables.labels import codes_in, labels_for
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def copy_of(
     labels: Any = None,
     suppress_below: int | None = None,
     finest: bool = False,
-    limit: int = LIMIT,
+    limit: int | None = None,
 ) -> Copy:
     """A copy of a written release's table, which is left as it is.
 
@@ -81,8 +80,8 @@ def copy_of(
         release is unchanged.
     finest : bool
         Only the last level, with a column for each level of regions, as in the data.
-    limit : int
-        Memory limit for reading, in bytes.
+    limit : int, optional
+        Memory limit for reading, in bytes. Default: what its size justifies.
 
     Raises
     ------

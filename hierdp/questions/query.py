@@ -11,7 +11,6 @@ from hierdp.counts.labels import Labels, code_of
 from hierdp.errors import InputError, listed
 from hierdp.execution import progress
 from hierdp.record import files, written
-from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,7 +24,7 @@ def query(
     *,
     times: int | None = None,
     labels: str | Path | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
 ) -> DataFrame:
     """Answer questions from a written release; this spends no budget.
 
@@ -41,8 +40,8 @@ def query(
         are released again so many times.
     labels : path, optional
         A table of names for the codes of regions, bins or categories.
-    limit : int
-        Limit on the memory for reading the release, in bytes.
+    limit : int, optional
+        Limit on the memory for reading the release, in bytes. Default: what its size justifies.
 
     Returns
     -------
@@ -81,7 +80,11 @@ def has_regions(release: Path) -> bool:
 
 
 def sums(
-    release: Path, texts: Sequence[str], limit: int, times: int | None = None, labels: Path | None = None
+    release: Path,
+    texts: Sequence[str],
+    limit: int | None,
+    times: int | None = None,
+    labels: Path | None = None,
 ) -> DataFrame:
     """The answers to questions about regions and categories."""
     import pandas as pd
@@ -113,7 +116,7 @@ def sums(
     return pd.DataFrame({"query": texts, **columns})
 
 
-def boxes(release: Path, texts: Sequence[str], limit: int, labels: Path | None = None) -> DataFrame:
+def boxes(release: Path, texts: Sequence[str], limit: int | None, labels: Path | None = None) -> DataFrame:
     """The answers to ranges and boxes."""
     from hierdp.mechanisms.range_query.answers import answers_frame
     from hierdp.mechanisms.range_query.reading import read_answers

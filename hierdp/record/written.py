@@ -6,8 +6,10 @@ The folder may come from an untrusted source: a file of a few kilobytes may unpa
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 LIMIT = 1_000_000_000
 """Default memory limit for reading a release, in bytes."""
+
+OF_A_BYTE = 200
+"""Bytes of memory that are justified by each byte of a release's Parquet files. Rows that hold noise take a
+byte or more in them, and with their regions up to that much in memory."""
 
 NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
@@ -117,20 +123,49 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in inside)
 
 
+def justified(folder: Path) -> int:
+    """The memory that the size of a release justifies: what nobody can demand by a small file.
+
+    Returns
+    -------
+    int
+        In bytes; at least `LIMIT`. Holes of a file do not count.
+    """
+    try:
+        parquet = [folder / name for name in names_in(folder) if name.endswith(".parquet")]
+    except InputError:
+        return LIMIT  # whoever reads it reports that
+    sizes = (path.stat() for path in parquet)
+    return max(LIMIT, OF_A_BYTE * sum(min(size.st_size, 512 * size.st_blocks) for size in sizes))
+
+
+def limit_for(folder: str | Path, limit: int | None = None) -> int:
+    """The memory limit for reading a release: what its size justifies, as far as this machine has it."""
+    return min(justified(Path(folder)), _memory()) if limit is None else limit
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine, or of the container that this process runs in."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # ValueError: the limit is "max"
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return memory
+
+
 def is_known(name: str) -> bool:
     """Whether a release may have a file of this name."""
     folder, _, part = name.rpartition("/")
     return name in NAMES or (folder in FOLDERS and re.fullmatch(r"part-\d{5}\.parquet", part) is not None)
 
 
-def read(folder: Path, limit: int = LIMIT) -> Written:
+def read(folder: Path, limit: int | None = None) -> Written:
     """Manifest, table and regions of a written release.
 
     Parameters
     ----------
     folder : Path
-    limit : int
-        Memory limit in bytes.
+    limit : int, optional
+        Memory limit in bytes; see `limit_for`.
 
     Raises
     ------
@@ -142,6 +177,7 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
         If a file is broken; the message names it.
     """
     names_in(folder)
+    limit = limit_for(folder, limit)
     manifest = read_manifest(folder, limit)
     safe = bool(manifest.get("csv_safe"))
     path = folder / f"{files.TABLE}.parquet"
@@ -153,9 +189,9 @@ def read(folder: Path, limit: int = LIMIT) -> Written:
     return Written(manifest, table, regions, measurements)
 
 
-def read_manifest(folder: Path, limit: int = LIMIT) -> dict[str, Any]:
+def read_manifest(folder: Path, limit: int | None = None) -> dict[str, Any]:
     """The manifest only; see `read`."""
-    manifest: dict[str, Any] = _read(folder / files.MANIFEST, limit, _manifest)
+    manifest: dict[str, Any] = _read(folder / files.MANIFEST, limit_for(folder, limit), _manifest)
     return manifest
 
 

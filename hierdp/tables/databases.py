@@ -7,10 +7,13 @@ replaced.
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -182,6 +185,7 @@ def embedded(file: Path | None = None) -> Any:
     import duckdb
     import ibis
 
+    _load_dialects_on_demand()
     problem = None
     try:
         made = ibis.duckdb.connect(_IN_MEMORY if file is None else file, file is not None, temp_directory="")
@@ -194,6 +198,37 @@ def embedded(file: Path | None = None) -> Any:
             "that no other program is writing to it"
         )
     raise problem
+
+
+COMPILERS = "ibis.backends.sql.compilers"
+"""Ibis's package of a compiler for each dialect of SQL, and of the class of each."""
+
+
+class _OnDemand(ModuleType):
+    """A package whose modules are loaded when they are first used, and its own code for any other name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with suppress(ModuleNotFoundError):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        assert self.__spec__ is not None
+        assert self.__spec__.loader is not None
+        self.__spec__.loader.exec_module(self)
+        if name not in self.__dict__:
+            raise AttributeError(name)
+        return self.__dict__[name]
+
+
+def _load_dialects_on_demand() -> None:
+    """Load only those of Ibis's twenty compilers that are used: to import all takes as long as DuckDB."""
+    found = None if COMPILERS in sys.modules else importlib.util.find_spec(COMPILERS)
+    if found is not None:
+        parent, _, name = COMPILERS.rpartition(".")
+        module = _OnDemand(COMPILERS)
+        module.__spec__, module.__path__ = found, list(found.submodule_search_locations or ())
+        sys.modules[COMPILERS] = module
+        setattr(sys.modules[parent], name, module)
 
 
 _REASONS = {

@@ -60,7 +60,7 @@ def _bits(magnitude: int) -> int:
     return bits
 
 
-@kernel()
+@kernel(linear=True)
 def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
     """``(high, low, True)`` with the sum ``high · 2³² + low``; False if some product is too large.
 

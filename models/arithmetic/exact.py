@@ -190,7 +190,7 @@ def dot(a: Array, b: Array) -> Number:
     return (int(dot(a >> half, b)) << half) + int(dot(a & ((1 << half) - 1), b))
 
 
-@kernel()
+@kernel(linear=True)
 def _dot(a: Any, b: Any) -> Any:
     """Σ a·b as ``(high, low)`` (``high · 2³² + low``); each block's sum must fit. Slices vectorize."""
     high, low = 0, 0
@@ -212,7 +212,7 @@ def _dot_in_arrays(a: Ints, b: Ints) -> Any:
     return int((sums >> 32).sum()), int((sums & 0xFFFFFFFF).sum())
 
 
-@kernel()
+@kernel(linear=True)
 def _total(a: Any) -> Any:
     """Σ a as ``(high, low)``, worth ``high · 2³² + low``."""
     high, low = 0, 0

@@ -26,8 +26,14 @@ Out = TypeVar("Out", covariant=True)
 SMALL = 1_000
 """Python runs a call only if none of its arrays has more elements. Some kernels take quadratic time."""
 
+LINEAR_TIMES = 10
+"""As long as Numba is not loaded, the arrays of `linear` kernels may be so many times larger."""
+
 PATIENCE_SECONDS = 0.1
 """Once Python has run a kernel for this long in this process, it is compiled."""
+
+LOADING_SECONDS = 0.4
+"""About what loading Numba takes: until it is loaded, Python runs kernels for this long at most."""
 
 REORDERS = "reassoc"
 """The option of ``fastmath`` that lets machine code reorder sums."""
@@ -37,7 +43,7 @@ SAID = "HIERDP_SAID_CODE_IS_NOT_KEPT"
 
 _building = threading.RLock()
 _helpers: list[Callable[..., Any]] = []
-_waiting: dict[str, Any] = {"seconds": 0.0, "say": None, "lean": False, "listening": False}
+_waiting: dict[str, Any] = {"seconds": 0.0, "interpreting": 0.0, "say": None, "loaded": False}
 
 
 class CodeNotKept(UserWarning):
@@ -57,9 +63,12 @@ class Kernel(Generic[Out]):
         The Python function, for numbers that machine code does not take.
     """
 
-    def __init__(self, function: Callable[..., Out], approximate: bool, options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Out], approximate: bool, linear: bool, options: dict[str, Any]
+    ) -> None:
         self.py_func = function
         self._options = options
+        self._linear = linear
         self._always = REORDERS in options.get("fastmath", ()) and not approximate
         self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
@@ -71,12 +80,21 @@ class Kernel(Generic[Out]):
         compiled = self._compiled
         if compiled is not None:
             return compiled(*args)
-        if self._always or self._spent > PATIENCE_SECONDS or _largest(args) > SMALL:
+        if self._always or not self._is_brief(args):
             return self.compiled()(*args)
         began = time.thread_time()
         result = _interpreted(self.py_func)(*args)
-        self._spent += time.thread_time() - began
+        spent = time.thread_time() - began
+        self._spent += spent
+        _waiting["interpreting"] += spent
         return result
+
+    def _is_brief(self, args: Any) -> bool:
+        """Whether Python takes less time for this call than loading machine code."""
+        if _waiting["loaded"]:
+            return self._spent <= PATIENCE_SECONDS and _largest(args) <= SMALL
+        small = SMALL * LINEAR_TIMES if self._linear else SMALL
+        return _waiting["interpreting"] <= LOADING_SECONDS and _largest(args) <= small
 
     def without_numba(self, arrays: Callable[..., Out]) -> Callable[..., Out]:
         """Run this function on large arrays if Numba is not installed: the same in array operations.
@@ -120,7 +138,9 @@ class Kernel(Generic[Out]):
             return self._compiled
 
 
-def kernel(*, approximate: bool = False, **options: Any) -> Callable[[Callable[..., R]], Kernel[R]]:
+def kernel(
+    *, approximate: bool = False, linear: bool = False, **options: Any
+) -> Callable[[Callable[..., R]], Kernel[R]]:
     """Make a function a kernel: run by Python for small arrays until that has taken long, then compiled.
 
     Machine code is stored beside the function's module or in the user's cache. If neither can be written to
@@ -130,10 +150,12 @@ def kernel(*, approximate: bool = False, **options: Any) -> Callable[[Callable[.
     ----------
     approximate : bool
         Whether the last digits of its result affect no answer.
+    linear : bool
+        Whether its time is about proportional to the size of its arrays, whatever the numbers in them.
     **options
         Those of `numba.njit`, except ``cache``.
     """
-    return lambda function: Kernel(function, approximate, options)
+    return lambda function: Kernel(function, approximate, linear, options)
 
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
@@ -175,9 +197,9 @@ def seconds_compiling() -> float:
     return float(_waiting["seconds"])
 
 
-def for_command_line(say: Callable[[], None]) -> None:
-    """Call `say` once, when Numba first compiles; load Numba without parts that our kernels do not use."""
-    _waiting.update(say=say, lean=True)
+def when_compiling(say: Callable[[], None]) -> None:
+    """Call `say` once, when Numba first compiles."""
+    _waiting["say"] = say
     if "numba" in sys.modules:
         _numba()
 
@@ -185,19 +207,36 @@ def for_command_line(say: Callable[[], None]) -> None:
 def _numba() -> Any:
     """Import Numba, register the helpers, and let kernels call kernels."""
     began = time.perf_counter()
-    if _waiting["lean"]:
-        without_linear_algebra()
     import numba
+
+    if "numba.np.arraymath" not in sys.modules:
+        _load_without_linear_algebra()
     from numba.extending import register_jitable, typeof_impl
 
-    if not _waiting["listening"]:
+    if not _waiting["loaded"]:
         typeof_impl.register(Kernel)(lambda value, _: numba.types.Dispatcher(value.compiled()))
         _listen()
-        _waiting["listening"] = True
+        _waiting["loaded"] = True
         _waiting["seconds"] += time.perf_counter() - began
     while _helpers:
         register_jitable(_helpers.pop())
     return numba
+
+
+def _load_without_linear_algebra() -> None:
+    """Load Numba's array functions without SciPy's linear algebra, which takes as long to import as Numba.
+
+    They import it only to find out whether there is one; it is a dependency of ours. A kernel that needs it
+    loads it when it is compiled.
+    """
+    import numba.np.linalg as algebra
+
+    usual = algebra.ensure_blas
+    algebra.ensure_blas = lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath").ensure_blas = usual  # type: ignore[attr-defined]
+    finally:
+        algebra.ensure_blas = usual
 
 
 def _listen() -> None:
@@ -219,24 +258,6 @@ def _listen() -> None:
                 _waiting["seconds"] += time.perf_counter() - began
 
     register("numba:compile", Compiler())
-
-
-def without_linear_algebra() -> None:
-    """Load Numba without SciPy's linear algebra, which takes longer to import than Numba itself.
-
-    Numba imports it, as an optional dependency, for the matrix products of kernels. Our kernels have none,
-    and in this process no kernel can have one from now on. So this is for the command line's process, which
-    runs no other kernels. It has no effect if Numba's array functions or the linear algebra are loaded.
-    """
-    functions, algebra = "numba.np.arraymath", "scipy.linalg"
-    loaded: dict[str, Any] = sys.modules
-    if functions in loaded or algebra in loaded:
-        return
-    loaded[algebra] = None  # Python then reports that there is no such module
-    try:
-        importlib.import_module(functions)
-    finally:
-        del loaded[algebra]
 
 
 def _warn() -> None:

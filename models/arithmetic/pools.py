@@ -27,7 +27,7 @@ def _below(s: Any, m: Any, t: Any, k: Any, fits: Any) -> Any:
     return q < r or (q == r and (s - q * m) * k < (t - r * k) * m)
 
 
-@kernel()
+@kernel(linear=True)
 def pool(y: Any, w: Any, start: Any, sums: Any, mass: Any, out: Any, fits: Any, integer: bool) -> int:
     """Pool adjacent violators; returns how many blocks there are.
 

@@ -94,7 +94,7 @@ def _wrong(
         yield f"total: {whose} to {sums[j]}, not {totals[j]}"
 
 
-@kernel()
+@kernel(linear=True)
 def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
     """Whether no entry is negative and every segment has its total. False may also mean "not decided".
 

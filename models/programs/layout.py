@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -118,5 +117,7 @@ def in_blocks(
     cuts = [length * k // blocks for k in range(blocks + 1)]
     if threads == 1 or blocks == 1:
         return [work(a, b) for a, b in pairwise(cuts)]
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, cuts[:-1], cuts[1:]))

@@ -144,7 +144,7 @@ def _costs(x: Any, y: Any, w: Any, p: int, integer: bool, near: Any) -> Any:
     return (w if x > y + near else -w), (-w if x < y - near else w)
 
 
-@kernel()
+@kernel(linear=True)
 def scan_prices(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,

@@ -127,7 +127,7 @@ def _nearest(wanted: Any, low: Any, high: Any) -> Any:
     return low + (high - low) // 2 if isinstance(low, int | np.integer) else (low + high) / 2
 
 
-@kernel(nogil=True)
+@kernel(linear=True, nogil=True)
 def _up(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, never: Any, begin: int, end: int,
@@ -157,7 +157,7 @@ def _up(
             costliest[s], cheapest[s] = max(costliest[s], gives), min(cheapest[s], takes)
 
 
-@kernel(nogil=True)
+@kernel(linear=True, nogil=True)
 def _down(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, price: Any, begin: int, end: int,

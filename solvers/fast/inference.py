@@ -44,7 +44,7 @@ def solve_inference(model: ConstrainedInference) -> tuple[Array, None]:
     return x, None
 
 
-@kernel()
+@kernel(linear=True)
 def _two_passes(
     parent: Any, noisy: Any, variance: Any, zero: Any, x: Any, error: Any, below: Any, spread: Any
 ) -> None:

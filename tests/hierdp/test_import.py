@@ -256,20 +256,53 @@ def test_solving_loads_no_search_for_proofs_of_programs(tmp_path):
 
 
 ALGEBRA = """
+import sys
 import numpy as np
-from models.arithmetic.exact import total
-from models.arithmetic.kernels import without_linear_algebra
-without_linear_algebra()
-without_linear_algebra()
-assert total(np.arange(5)) == 10
-assert "scipy.linalg" not in sys.modules
-import scipy.linalg  # whoever needs it finds it
-assert scipy.linalg.det([[2.0]]) == 2
+from models.arithmetic import exact, kernels
+kernels.SMALL = -1
+assert exact.total(np.arange(5)) == 10
+assert "numba.np.arraymath" in sys.modules and "scipy.linalg" not in sys.modules
+import numba
+ones = np.ones(3)
+assert numba.njit(lambda a: np.convolve(a, a))(ones).tolist() == [1, 2, 3, 2, 1]  # of somebody else
+assert numba.njit(lambda a: np.dot(a, a))(ones) == 3
+assert "scipy.linalg" in sys.modules
 """
 
 
-def test_a_command_line_loads_numba_without_linear_algebra(tmp_path):
+def test_kernels_load_numba_without_linear_algebra_and_leave_it_to_others(tmp_path):
     loaded(tmp_path, ALGEBRA)
+
+
+DIALECTS = """
+from hierdp.tables.databases import COMPILERS, embedded
+embedded()
+assert not {name for name in sys.modules if name.startswith("sqlglot.dialects.p")}
+import ibis
+from ibis.backends.sql.compilers import MySQLCompiler
+compilers = sys.modules[COMPILERS]
+assert compilers.postgres.compiler and MySQLCompiler is compilers.mysql.MySQLCompiler
+assert "`a` > 3" in ibis.to_sql(ibis.table({"a": "int"}, "t").filter(ibis._.a > 3), "bigquery")
+assert not hasattr(compilers, "nothing")
+"""
+
+
+def test_only_the_dialects_of_sql_in_use_are_loaded(tmp_path):
+    loaded(tmp_path, DIALECTS)
+
+
+MIDDLING = "".join(f"{17 * k % 2000}\n" for k in range(3000))
+
+
+def test_a_histogram_of_2000_bins_is_released_and_checked_without_a_compiler(tmp_path):
+    """Its kernels take linear time, and Python runs them before Numba would be loaded."""
+    (tmp_path / "in.csv").write_text(f"age\n{MIDDLING}")
+    made = "release range-query in.csv --numbers age=0:2000 --epsilon 1 --out out"
+    for words in (made.split(), ["check", "out"], ["query", "out", "--range", "18:360"]):
+        code = f"from hierdp.cli import main\nmain({words}, standalone_mode=False)"
+        listing = "import atexit, sys\natexit.register(lambda: print('loaded', *sys.modules))\n"
+        done = python(listing + code, tmp_path)
+        assert not {"numba", "scipy.linalg"} & set(done.stdout.splitlines()[-1].split()), words
 
 
 def test_a_small_release_loads_no_compiler_and_no_solver(tmp_path):

@@ -26,6 +26,8 @@ from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.record import files, written, zips
 from hierdp.record import release as record
+from hierdp.record.spool import Steps
+from hierdp.record.written import justified, limit_for
 
 pytestmark = pytest.mark.slow
 
@@ -243,12 +245,12 @@ def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
     """The estimate is for the problems that the manifest lists; the check itself detects a false list."""
     path = folder / "sizes" / files.MANIFEST
     manifest = json.loads(path.read_text())
-    manifest["solved"] = (manifest["solved"] * 20_000)[:20_000]
+    manifest["solved"] = [{**line, "variables": Steps.MOST} for line in (manifest["solved"] * 200)[:200]]
     path.write_text(json.dumps(manifest))
     seal.seal(folder / "sizes")
     done = run("check", "sizes")
     assert done.exit_code == 2
-    needed = re.search(r"20,000 problems of .* over the limit of 30 s.* --limit ([0-9.]+)", done.output)
+    needed = re.search(r"200 problems of .* 10 minutes are allowed .* --limit ([0-9.]+)", done.output)
     assert needed, done.output
     assert run("check", "sizes", "--limit", needed[1]).exit_code == 1  # checked, and detected
 
@@ -262,11 +264,24 @@ def test_the_time_for_a_large_table_is_less_for_each_row():
     places = Hierarchy.flat("zone", [str(k) for k in range(999)])
     table = SizeTable(places, np.broadcast_to(np.int64(0), (1_000, 100_000)))
     manifest = {"solved": [{"variables": 2 * len(table)}]}
-    refuse_or_announce(manifest, table, 15 * 10**9)
-    with pytest.raises(InputError, match="may take 426 s"):
-        refuse_or_announce(manifest, table, 10 * 10**9)
-    with pytest.raises(InputError, match="may take 1,026 s"):
-        refuse_or_announce(manifest, range(len(table)), 15 * 10**9)
+    refuse_or_announce(manifest, table, 10**9)
+    with pytest.raises(InputError, match="may take 17 minutes"):
+        refuse_or_announce(manifest, range(len(table)), 10**9)
+    refuse_or_announce(manifest, range(len(table)), 18 * 10**9)
+
+
+def test_the_size_of_parquet_files_justifies_memory_and_holes_or_other_files_do_not(folder, monkeypatch):
+    path = folder / "sizes"
+    assert limit_for(path) == justified(path) == justified(folder / "nowhere") == 10**9
+    noise = np.random.default_rng(1).bytes(10_000_000)
+    (path / files.PROOFS).write_bytes(noise)
+    with (path / files.MEASUREMENTS).open("r+b") as file:
+        file.truncate(10**12)
+    assert justified(path) == 10**9
+    (path / files.MEASUREMENTS).write_bytes(noise)
+    assert justified(path) == pytest.approx(200 * len(noise), rel=0.05)
+    monkeypatch.setattr(written, "_memory", lambda: 1_500_000_000)
+    assert (limit_for(path), limit_for(path, 7)) == (1_500_000_000, 7)
 
 
 def test_proofs_that_take_more_than_the_limit(folder):

@@ -59,17 +59,36 @@ def test_integers_wrap_without_a_warning_as_in_machine_code():
     assert kernel()(add)(largest) == -2
 
 
-@pytest.mark.parametrize("size", [0, kernels.SMALL, kernels.SMALL + 1])
-def test_a_large_array_is_left_to_machine_code(monkeypatch, size):
+@pytest.mark.parametrize("size", [0, 10, 11, 50, 51])
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("linear", [False, True])
+def test_a_large_array_is_left_to_machine_code(monkeypatch, size, loaded, linear):
+    """A larger one of a kernel in linear time, as long as Numba is not loaded."""
+    monkeypatch.setattr(kernels, "SMALL", 10)
+    monkeypatch.setattr(kernels, "LINEAR_TIMES", 5)
+    monkeypatch.setitem(kernels._waiting, "loaded", loaded)
     called = []
-    made = kernel()(lambda _: 0)
+    made = kernel(linear=linear)(lambda _: 0)
     monkeypatch.setattr(made, "compiled", lambda: lambda *_: called.append(size))
     made(Pair(np.zeros(1), np.zeros(size)))
-    assert bool(called) == (size > kernels.SMALL)
+    assert bool(called) == (size > (50 if linear and not loaded else 10))
+
+
+def test_numba_is_loaded_once_python_has_run_kernels_for_as_long_as_that_takes(monkeypatch):
+    monkeypatch.setattr(kernels, "LOADING_SECONDS", 0.3)
+    monkeypatch.setitem(kernels._waiting, "loaded", False)
+    monkeypatch.setitem(kernels._waiting, "interpreting", 0.0)
+    clock, called = iter([0.0, 0.29, 1.0, 1.02]), []
+    monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
+    made = [kernel()(lambda number=number: number) for number in range(3)]
+    for one in made:
+        monkeypatch.setattr(one, "compiled", lambda: lambda: called.append(1))
+    assert ([one() for one in made], called) == ([0, 1, None], [1])
 
 
 def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
     monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setitem(kernels._waiting, "loaded", True)
     clock, called = iter([0.0, 0.09, 1.0, 1.02]), []
     monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
     made = kernel()(lambda: 7)

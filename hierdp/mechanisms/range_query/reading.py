@@ -11,20 +11,19 @@ from hierdp.counts.axes import axis_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.answers import RangeAnswers, Summed
 from hierdp.record import files, written
-from hierdp.record.written import LIMIT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
+def read_answers(path: str | Path, limit: int | None = None) -> RangeAnswers:
     """Read a written histogram (range-query, clustering) from its table and manifest, to query it.
 
     Parameters
     ----------
     path : path
-    limit : int
-        Limit on the memory for reading it, in bytes.
+    limit : int, optional
+        Limit on the memory for reading it, in bytes. Default: what its size justifies.
 
     Raises
     ------
@@ -33,6 +32,7 @@ def read_answers(path: str | Path, limit: int = LIMIT) -> RangeAnswers:
     """
     folder = Path(path)
     written.names_in(folder)
+    limit = written.limit_for(folder, limit)
     settings = written.read_manifest(folder, limit)["settings"]
     if "range_query" not in settings and not isinstance(settings.get("axes"), list):
         raise InputError(
@@ -62,9 +62,3 @@ def _of_clusters(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
     error = float(table["standard_error"].iloc[0]) if "standard_error" in table else math.nan
     counts = table["count"].to_numpy().reshape([axis.bins for axis in axes])
     return RangeAnswers(axes, Summed(counts, error**2))
-
-
-def warning_of(path: str | Path) -> str | None:
-    """The warning in the manifest of a release."""
-    warning: str | None = written.read_manifest(Path(path)).get("warning")
-    return warning
