@@ -68,7 +68,7 @@ docs: $(VENV)/.installed-develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks.fast_paths
+	$(BIN)/python -m benchmarks fast_paths
 
 # The newest version of every solver, in .venv-latest; CPLEX and COPT with the licences in their packages.
 .PHONY: solvers
@@ -83,8 +83,8 @@ $(VENV)/.newest: $(VENV)/.installed-solvers
 
 # Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
 findings: solvers
-	.venv-latest/bin/python -m benchmarks.findings --save
-	.venv-latest/bin/python -m benchmarks.findings --into docs/solver-findings.md
+	.venv-latest/bin/python -m benchmarks findings --save
+	.venv-latest/bin/python -m benchmarks tables --into docs/solver-findings.md
 
 # The benchmark's edition, about half an hour on a core that nothing else uses: the small set three times, the medium set once,
 # each solver by one library, with its newest version. The same command continues where it was stopped. Then the pages
@@ -100,7 +100,7 @@ edition: solvers
 	mkdir -p build
 	.venv-latest/bin/hierdp bench report $(EDITION) --out build/edition --overwrite
 	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
-	.venv-latest/bin/python -m benchmarks.headline --into docs/benchmark.md --into docs/solver-findings.md
+	.venv-latest/bin/python -m benchmarks tables --into docs/benchmark.md,docs/solver-findings.md
 
 # The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, each text
 # read back, and all compared with the committed hashes.

@@ -1,16 +1,17 @@
 """The choice of AHP's defaults: shares ε₁/ε and thresholds η on synthetic histograms. Nothing is timed.
 
-Run as ``python -m benchmarks.ahp_defaults [--runs 2]`` (half a minute). Histograms of eight shapes, in 1,024
-and 4,096 bins, with 0.1 to 1,000 people per bin and unit of noise (ε·N/n); no real data are used. A cell is
-the mean over histograms of ln(squared error / that of the histogram's best pair): 0.1 is about 10 % above.
+Half a minute. Histograms of eight shapes, in 1,024 and 4,096 bins, with 0.1 to 1,000 people per bin and unit
+of noise (ε·N/n); no real data are used. A cell is the mean over histograms of ln(squared error / that of the
+histogram's best pair): 0.1 is about 10 % above.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from hierdp.mechanisms.clustering import METHODS
@@ -38,17 +39,16 @@ def shapes(rng: np.random.Generator, bins: int) -> Iterator[NDArray[np.float64]]
     yield np.ones(bins)
 
 
-def regrets(runs: int) -> dict[float, list[NDArray[np.float64]]]:
-    """By people per bin: ln of the squared error of each pair over the best, one array per histogram."""
+def run(*, runs: int = 2) -> Iterator[pd.DataFrame]:
+    """By histogram and pair: ln of the squared error over that of the best pair."""
     rng = np.random.default_rng(1)
-    found: dict[float, list[NDArray[np.float64]]] = {people: [] for people in PEOPLE}
     for bins in SIZES:
         for shape in shapes(rng, bins):
             for people in PEOPLE:
                 counts = rng.multinomial(int(people * bins / EPSILON), shape / shape.sum())
-                errors = np.array([[_error(counts, share, eta, runs) for eta in ETAS] for share in SHARES])
-                found[people].append(np.log(errors / errors.min()))
-    return found
+                rows = pd.DataFrame(product(SHARES, ETAS), columns=["share", "eta"])
+                errors = np.array([_error(counts, share, eta, runs) for share, eta in rows.to_numpy()])
+                yield rows.assign(bins=bins, people=people, regret=np.log(errors / errors.min()))
 
 
 def _error(counts: NDArray[np.int64], share: float, eta: float, runs: int) -> float:
@@ -59,23 +59,13 @@ def _error(counts: NDArray[np.int64], share: float, eta: float, runs: int) -> fl
     return float(np.mean([np.mean((one.counts - counts) ** 2) for one in released]))
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2)
-    found = regrets(parser.parse_args().runs)
-    everything = np.mean([one for held in found.values() for one in held], axis=0)
-    heads = "".join(f"{f'η {eta}':>9}" for eta in ETAS)
-    print(f"{'ε₁/ε':>6}{heads}")
-    for share, row in zip(SHARES, everything, strict=True):
-        print(f"{share:6}" + "".join(f"{value:9.2f}" for value in row))
-    at = SHARES.index(SHARE), ETAS.index(ETA)
-    print(f"\n{'people':>8} {'best share, η':>16} {'its mean':>9} {'mean of the defaults':>21}")
-    for people, held in found.items():
-        mean = np.mean(held, axis=0)
-        i, j = np.unravel_index(mean.argmin(), mean.shape)
-        print(f"{people:8} {f'{SHARES[i]}, {ETAS[j]}':>16} {mean.min():9.2f} {mean[at]:21.2f}")
-
-
-if __name__ == "__main__":
-    main()
+def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    mean = rows.pivot_table("regret", "share", "eta")
+    by = rows.groupby(["people", "share", "eta"]).regret.mean().unstack(["share", "eta"])
+    best = pd.DataFrame({
+        "people": by.index,
+        "best share, η": [f"{share}, {eta}" for share, eta in by.idxmin(axis=1)],
+        "its mean": by.min(axis=1).round(2),
+        "mean of the defaults": by[SHARE, ETA].round(2),
+    })  # fmt: skip
+    return {"ε₁/ε by η": mean.round(2).add_prefix("η ").reset_index(names="ε₁/ε"), "the best pairs": best}

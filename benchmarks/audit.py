@@ -1,22 +1,17 @@
 """What `hierdp audit` detects: half the noise of a mechanism, and true answers; see docs/privacy.md.
 
-    python -m benchmarks.audit [--most 16000] [--change "group of its own"] [MECHANISM …]
-    python -m benchmarks.audit --spared [MECHANISM …]
-
 Each case of the audit is run with half the scale of noise and an unchanged claim: 500 runs of each table,
 then 1,000, 2,000, … until the bound on the loss exceeds the claim. With `--spared`, each query of each method
 that differs between the two tables of a case is answered truly, with the noise drawn and charged, in as many
-runs as `hierdp audit` makes by default; the first case that shows it is printed.
+runs as `hierdp audit` makes by default; a row is a query, and the first case that shows it.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -125,27 +120,26 @@ def runs_of_one_draw(epsilon: float) -> int:
     return -1
 
 
-def main() -> None:
-    """Print one line per case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mechanisms", nargs="*")
-    parser.add_argument("--first", type=int, default=FIRST)
-    parser.add_argument("--most", type=int, default=16_000)
-    parser.add_argument("--change", default="", help="only cases whose change holds these words")
-    parser.add_argument("--spared", action="store_true", help="true answers to one query at a time")
-    given = parser.parse_args()
-    if given.spared:
-        _spared([c for c in CASES if not given.mechanisms or {c.mechanism, c.method} & set(given.mechanisms)])
+def run(
+    *,
+    mechanisms: Annotated[tuple[str, ...], "mechanisms or methods; all"] = (),
+    first: Annotated[int, "runs at first"] = FIRST,
+    most: Annotated[int, "runs at most"] = 16_000,
+    change: Annotated[str, "only cases whose change holds these words"] = "",
+    spared: Annotated[bool, "true answers to one query at a time"] = False,
+) -> Iterator[dict[str, Any]]:
+    chosen = [case for case in CASES if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
+    if spared:
+        yield from _spared(chosen)
         return
-    print("one count, both tables seen: bounding runs by ε")
-    print("  ".join(f"{e}: {runs_of_one_draw(e)}" for e in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)))
-    for case in CASES:
-        named = not given.mechanisms or {case.mechanism, case.method} & set(given.mechanisms)
-        if named and given.change in case.change:
-            _line(case, given.first, given.most)
+    for epsilon in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0):
+        yield {"one count, both tables seen: ε": epsilon, "bounding runs": runs_of_one_draw(epsilon)}
+    for case in chosen:
+        if change in case.change:
+            yield _halved(case, first, most)
 
 
-def _spared(cases: Sequence[Case]) -> None:
+def _spared(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
     by: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         for query in measured_differently(case):
@@ -154,27 +148,17 @@ def _spared(cases: Sequence[Case]) -> None:
         source = partial(Spared, query=query)
         found = (one for one in several if next(audit([one], RUNS, 1 - 0.001 / len(CASES), source)).over)
         where = next(found, None)
-        said = "not found" if where is None else f"found: {where.change}"
-        print(f"{name} | {query} | {said}", flush=True)
+        yield {"case": name, "query": query, "found by": "not found" if where is None else where.change}
 
 
-def _line(case: Case, runs: int, most: int) -> None:
-    started = time.perf_counter()
+def _halved(case: Case, runs: int, most: int) -> dict[str, Any]:
     found: Any = None
     while runs <= most:
         (found,) = audit([case], round(runs * case.fewer), 1 - MISS, Half)
         if found.over:
             break
         runs *= 2
-    claim, least = (found.claim.epsilon, found.epsilon) if found.rho is None else (found.claim.rho, found.rho)
-    unit = "ε" if found.rho is None else "ρ"
-    said = f"{found.runs:,}" if found.over else f"not at {found.runs:,}"
-    seconds = time.perf_counter() - started
-    print(
-        f"{case.name} | {case.change} | {unit} {claim:.2g} | {least:.2f} | {said} | {seconds:.0f} s",
-        flush=True,
-    )
-
-
-if __name__ == "__main__":
-    main()
+    in_rho = found.rho is not None
+    claim, least = (found.claim.rho, found.rho) if in_rho else (found.claim.epsilon, found.epsilon)
+    return {"case": case.name, "change": case.change, "unit": "ρ" if in_rho else "ε", "claim": claim,
+            "bound": least, "runs": found.runs, "detected": found.over}  # fmt: skip

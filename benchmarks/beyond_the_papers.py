@@ -1,12 +1,13 @@
 """Compare the papers' rules of thumb with exact optimization. Seeded; nothing here is timed.
 
-Run as ``python -m benchmarks.beyond_the_papers``. Each block states what it draws and how many times.
+Each comparison states what it draws. A row is a mean over 200 draws if it does not say otherwise.
 """
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,29 +32,23 @@ from solvers.fast.tree_matching import shared_out, top_down
 RUNS = 200
 
 
-def fewest_positives(rng: np.random.Generator) -> None:
-    """Compare IntOpt's number of positive entries with the fewest of any Chebyshev-optimal answer."""
-    print(f"Fewest positives: 200 cells, a share of them 5 … 500, noise of scale 5; {RUNS} draws")
-    heads = ("IntOpt", "fewest", "IntOpt is fewest", "L1, IntOpt", "L1, fewest")
-    print(f"{'share':>8}" + "".join(f"{head:>18}" for head in heads))
+def fewest_positives(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """IntOpt's number of positive entries, and the fewest of any Chebyshev-optimal answer.
+
+    200 cells, a share of them 5 … 500, noise of scale 5.
+    """
     for share in (0.01, 0.1, 0.3, 0.6):
         rows = []
         for _ in range(RUNS):
             true = np.where(rng.random(200) < share, rng.integers(5, 500, 200), 0)
             noisy = true + np.rint(rng.normal(0, 5, 200)).astype(int)
             total = int(true.sum())
-            rule, best = solve(Chebyshev(noisy, total)).x, solve(SparsestChebyshev(noisy, total)).x
-            rows.append(
-                [
-                    np.count_nonzero(rule),
-                    np.count_nonzero(best),
-                    *(np.abs(x - noisy).sum() for x in (rule, best)),
-                ]
-            )
-        a = np.array(rows)
-        same = np.mean(a[:, 0] == a[:, 1])
-        means = a.mean(axis=0)
-        print(f"{share:8}{means[0]:18.1f}{means[1]:18.1f}{same:18.0%}{means[2]:18.1f}{means[3]:18.1f}")
+            answers = [solve(kind(noisy, total)).x for kind in (Chebyshev, SparsestChebyshev)]
+            rows.append([np.count_nonzero(x) for x in answers] + [np.abs(x - noisy).sum() for x in answers])
+        positives, (intopt, fewest, *l1) = np.array(rows)[:, :2], np.mean(rows, axis=0)
+        yield {"positive cells, share": share, "IntOpt": intopt, "fewest": fewest,
+               "IntOpt is fewest": float(np.mean(positives[:, 0] == positives[:, 1])),
+               "L1, IntOpt": l1[0], "L1, fewest": l1[1]}  # fmt: skip
 
 
 def level_by_level(tree: Tree, noisy: NDArray[np.int64], total: int, squares: bool) -> NDArray[np.int64]:
@@ -72,10 +67,8 @@ def level_by_level(tree: Tree, noisy: NDArray[np.int64], total: int, squares: bo
     return x
 
 
-def joint_top_down(rng: np.random.Generator) -> None:
-    """Compare solving a whole tree at once with level by level."""
-    print(f"\nJoint against level by level: 1 + 8 + 64 + 512 nodes, noise of scale 10; {RUNS} draws, means")
-    print(f"{'':>24} {'objective':>12} {'largest error, by level':>34} {'L1 error at the leaves':>24}")
+def joint_top_down(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Solving a whole tree at once, and level by level: 1 + 8 + 64 + 512 nodes, noise of scale 10."""
     tree = Tree([np.zeros(8, int), np.repeat(np.arange(8), 8), np.repeat(np.arange(64), 8)])
     rows: dict[str, list[list[float]]] = {}
     for _ in range(RUNS):
@@ -95,18 +88,15 @@ def joint_top_down(rng: np.random.Generator) -> None:
             by_level = [float(error[tree.nodes_of(k)].max()) for k in (1, 2, 3)]
             cost = float(model.objective(x if model is chebyshev else x[:, None]))
             rows.setdefault(name, []).append([cost, *by_level, float(error[tree.leaves].sum())])
+    names = ["objective", *(f"largest error, level {k}" for k in (1, 2, 3)), "L1 error at the leaves"]
     for name, values in rows.items():
-        cost, *by_level, l1 = np.mean(values, axis=0)
-        print(f"{name:>24} {cost:12.1f} {'  '.join(f'{v:9.1f}' for v in by_level):>34} {l1:24.1f}")
+        yield {"solved": name, **dict(zip(names, np.mean(values, axis=0).tolist(), strict=True))}
 
 
-def solve_then_round(rng: np.random.Generator) -> None:
-    """Compare integer answers with the relaxation's, rounded."""
-    print(f"\nSolve relaxed, then round: {RUNS} random instances of about 60 cells each")
-    print(f"{'':>16} {'breaks a constraint':>20} {'feasible, not optimal':>22} {'mean miss of those':>20}")
+def solve_then_round(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Integer answers, and the relaxation's, rounded: random instances of about 60 cells each."""
     for kind in (Isotonic, SimplexQP, HierarchyQIP, CumulativeQIP):
-        broke = missed = 0
-        misses = []
+        broke, misses = 0, []
         for _ in range(RUNS):
             model = kind.random(rng, 60)
             if isinstance(model, Isotonic):
@@ -120,19 +110,17 @@ def solve_then_round(rng: np.random.Generator) -> None:
             if model.violations(rounded):
                 broke += 1
             elif (miss := model.objective(rounded) - exact.objective) > 0:
-                missed += 1
                 misses.append(float(miss))
-        mean = f"{np.mean(misses):.1f}" if misses else "-"
-        print(f"{kind.__name__:>16} {broke / RUNS:20.0%} {missed / RUNS:22.0%} {mean:>20}")
+        yield {"relaxed, then rounded": kind.__name__, "breaks a constraint": broke / RUNS,
+               "feasible, not optimal": len(misses) / RUNS,
+               "mean miss of those": float(np.mean(misses)) if misses else None}  # fmt: skip
 
 
-def clusterings(rng: np.random.Generator) -> None:
-    """Compare Zhang et al.'s greedy and √n clustering rules with the optimum."""
-    print(
-        "\nClustering: sorted noisy bins (Pareto counts, Laplace noise), ε₁ = ε₂ = ε; costs over the optimum"
-    )
-    heads = ("ε", "clusters", "greedy", "its clusters", "√n equal runs", "proved")
-    print(f"{'n':>10}" + "".join(f"{head:>15}" for head in heads))
+def clusterings(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Costs of Zhang et al.'s greedy and √n clustering rules over the optimum, in one draw.
+
+    Sorted noisy bins: Pareto counts, Laplace noise, ε₁ = ε₂ = ε.
+    """
     for n in (4_096, 65_536):
         true = np.floor(rng.pareto(1, n).clip(0, 1e4))
         for epsilon in (0.01, 0.1, 1.0):
@@ -142,25 +130,17 @@ def clusterings(rng: np.random.Generator) -> None:
             rule = greedy(values.astype(np.int64), 1 / epsilon, Step.solve)
             runs = np.zeros(n, np.int64)
             runs[np.linspace(0, n, int(np.sqrt(n)), endpoint=False).astype(int)] = 1
-            over = [model.objective(x) / best.objective for x in (rule, runs)]
-            told = f"{n:10,}{epsilon:15}{best.x.sum():15,}{over[0]:15.3f}{rule.sum():15,}{over[1]:15,.1f}"
-            print(f"{told}{best.status == 'optimal'!s:>15}")
+            over = [float(model.objective(x) / best.objective) for x in (rule, runs)]
+            yield {"bins": n, "ε": epsilon, "clusters": int(best.x.sum()), "greedy": over[0],
+                   "its clusters": int(rule.sum()), "√n equal runs": over[1],
+                   "proved": best.status == "optimal"}  # fmt: skip
 
 
-def matchings(rng: np.random.Generator) -> None:
-    """Compare Kuo et al.'s matching, family by family, with matching all three levels at once."""
-    print(f"\nMatching by family against all levels at once: 1 + 3 + 9 regions; {RUNS} draws each")
-    heads = ("groups a leaf", "sizes", "noise", "a gap in", "mean excess", "largest")
-    print("".join(f"{head:>15}" for head in heads))
+def matchings(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Kuo et al.'s matching, family by family, and matching all three levels at once: 1 + 3 + 9 regions."""
     tree = Tree([np.zeros(3, int), np.repeat(np.arange(3), 3)])
-    for groups, sizes, noise in (
-        (2, 6, 2),
-        (20, 6, 2),
-        (20, 60, 2),
-        (20, 60, 20),
-        (200, 60, 2),
-        (200, 600, 20),
-    ):
+    cases = ((2, 6, 2), (20, 6, 2), (20, 60, 2), (20, 60, 20), (200, 60, 2), (200, 600, 20))
+    for groups, sizes, noise in cases:
         over = []
         for _ in range(RUNS):
             leaves = rng.integers(0, sizes, (tree.leaves.size, groups))
@@ -171,9 +151,13 @@ def matchings(rng: np.random.Generator) -> None:
             by_family = model.objective(shared_out(model, top_down(model)))
             over.append(float(by_family / best.objective) - 1 if best.objective else 0.0)
         excess = np.array(over)
-        told = f"{groups:15,}{sizes:15,}{noise:15}{np.mean(excess > 0):15.0%}"
-        print(f"{told}{excess.mean():15.1%}{excess.max():15.1%}")
+        yield {"groups a leaf": groups, "sizes": sizes, "noise": noise,
+               "a gap in": float(np.mean(excess > 0)), "mean excess": float(excess.mean()),
+               "largest": float(excess.max())}  # fmt: skip
 
+
+def deep_matchings(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Matchings of four levels, where no theorem says that the relaxation is as good as whole numbers."""
     whole = 0
     deep = Tree([[0, 0], [0, 0, 1], [0, 1, 2]])
     for _ in range(RUNS):
@@ -182,7 +166,7 @@ def matchings(rng: np.random.Generator) -> None:
         program = TreeMatching(deep, tables).program()
         relaxed, integer = solve(program.relaxed(), "highs"), solve(program, "highs")
         whole += abs(float(relaxed.objective) - float(integer.objective)) < 1e-6
-    print(f"Four levels, where no theorem says so: the relaxation is as good as whole in {whole} of {RUNS}")
+    yield {"levels": 4, "relaxation as good as whole, share": whole / RUNS}
 
 
 def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
@@ -193,15 +177,12 @@ def _inside(tree: Tree) -> list[NDArray[np.bool_]]:
     return [row > 0 for row in inside]
 
 
-def main() -> None:
-    """Run all comparisons."""
-    argparse.ArgumentParser(description=__doc__).parse_args()  # there are no options
-    fewest_positives(np.random.default_rng(1))
-    joint_top_down(np.random.default_rng(2))
-    solve_then_round(np.random.default_rng(3))
-    clusterings(np.random.default_rng(4))
-    matchings(np.random.default_rng(5))
-
-
-if __name__ == "__main__":
-    main()
+def run() -> Iterator[dict[str, Any]]:
+    """All comparisons."""
+    yield from fewest_positives(np.random.default_rng(1))
+    yield from joint_top_down(np.random.default_rng(2))
+    yield from solve_then_round(np.random.default_rng(3))
+    yield from clusterings(np.random.default_rng(4))
+    rng = np.random.default_rng(5)
+    yield from matchings(rng)
+    yield from deep_matchings(rng)

@@ -1,7 +1,5 @@
 """The gain by more workers: the same work here, by one process, by two; and the cost of sending it.
 
-    python -m benchmarks.execution [--quick]
-
 Seconds are medians of runs in turns. CPU seconds, of this process and of all that it started, hardly depend
 on other programs on the machine. No number of workers reduces this process's own CPU seconds, so the elapsed
 time divided by these bounds the possible gain.
@@ -9,17 +7,18 @@ time divided by these bounds the possible gain.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from benchmarks.measuring import on_cpu
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data.census import census
@@ -121,66 +120,42 @@ def curve(
     }
 
 
-def per_unit(quick: bool) -> None:
-    """Seconds per draw and per variable: the numbers in docs/scale.md."""
+def per_unit(quick: bool) -> Iterator[dict[str, Any]]:
+    """CPU nanoseconds of one core per draw and per variable: the numbers in docs/scale.md."""
+
+    def row(what: str, units: int, job: Callable[[], Any]) -> dict[str, Any]:
+        job()
+        return {"what": what, "units": units, "CPU ns each": on_cpu(job)[0] / units * 1e9}
+
     draws = 20_000 if quick else 200_000
     zeros = np.zeros(draws, dtype=np.int64)
-    for name, draw in (
-        ("double-geometric, ε = 0.5", lambda: ExactNoise().geometric(zeros, "bench", 1, 0.5)),
-        ("double-geometric, ε = 0.05", lambda: ExactNoise().geometric(zeros, "bench", 1, 0.05)),
-    ):
-        draw()
-        own = time.process_time()
-        draw()
-        print(f"exact noise, {name}: {(time.process_time() - own) / draws * 1e6:.2f} µs of one core a draw")
-    for regions, sizes in ((100, 1001), (1000, 1001), (4000, 1001)):
-        if quick and regions > 1000:
-            continue
+    for epsilon in (0.5, 0.05):
+        draw = partial(ExactNoise().geometric, zeros, "bench", 1, epsilon)
+        yield row(f"exact noise, double-geometric, ε = {epsilon}", draws, draw)
+    for regions in (100, 1000) if quick else (100, 1000, 4000):
         rng = np.random.default_rng(0)
         places = Hierarchy.flat("block", [f"{i:06d}" for i in range(regions)])
-        true = rng.geometric(0.3, (regions, sizes)) - 1
+        true = rng.geometric(0.3, (regions, 1001)) - 1
         counts = np.asarray(places.tree.sum_up(true))
         noisy = counts + rng.integers(-9, 10, counts.shape)
         model = HierarchyQIP(places.tree, noisy, int(counts[0].sum()))
-        solve(model)
-        own = time.process_time()
-        found = solve(model)
-        used = time.process_time() - own
-        each = f"{used / counts.size * 1e9:.0f} ns of one core a variable, proof included"
-        print(f"consistency (HierarchyQIP), {counts.size:,} variables: {found.status}, {each}")
-    row = np.sort(np.random.default_rng(0).integers(0, 10**6, 1001))
-    noisy_row = row + np.random.default_rng(1).integers(-50, 51, row.size)
+        yield row("consistency (HierarchyQIP), proof included", counts.size, partial(solve, model))
+    sizes = np.sort(np.random.default_rng(0).integers(0, 10**6, 1001))
+    noisy_row = sizes + np.random.default_rng(1).integers(-50, 51, sizes.size)
     fits = [Isotonic(noisy_row, p=2, lower=0, upper=10**6, integer=True) for _ in range(500)]
-    for fit in fits:
-        solve(fit)
-    own = time.process_time()
-    for fit in fits:
-        solve(fit)
-    used = (time.process_time() - own) / len(fits)
-    print(f"monotone sizes (Isotonic): {used * 1e6:.0f} µs for a region of 1,001")
+    yield row("monotone sizes (Isotonic), a region of 1,001", len(fits), lambda: [solve(fit) for fit in fits])
 
 
-def main() -> None:
-    """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller work, once")
-    quick = parser.parse_args().quick
-    print(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}; {'quick' if quick else 'full'}")
-    per_unit(quick)
+def run(*, quick: Annotated[bool, "smaller work, once"] = False) -> Iterator[dict[str, Any]]:
+    yield from per_unit(quick)
     engines = {workers: None if workers is None else engine._made(workers, None) for workers in WORKERS}
     for name, job in jobs(quick).items():
-        print(f"\n{name}")
         found = curve(job, engines, 1 if quick else 5)
         here = found[None]
         for workers, (seconds, own, whole) in found.items():
-            where = "in this process" if workers is None else f"{workers} worker{'s' * (workers > 1)}"
-            print(f"  {where:16s} {seconds:8.2f} s ({here[0] / seconds:4.2f}×); CPU: {own:7.2f} s here, "
-                  f"{whole:7.2f} s in all ({whole / max(here[2], 0.01):4.2f}×)")  # fmt: skip
+            yield {"work": name, "workers": workers or "this process", "seconds": seconds,
+                   "times as fast": here[0] / seconds, "CPU here": own, "CPU in all": whole,
+                   "× CPU": whole / max(here[2], 0.01)}  # fmt: skip
     for one in engines.values():
         if one is not None:
             one.close()
-    print(f"\nload {os.getloadavg()[0]:.1f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,14 +4,15 @@
 - ``condition``: the largest singular value of the rows of the `.mps`, over the smallest above 1e-9 of it;
 - ``reference``: seconds of solvers that solve it, with their versions, from one run with one thread.
 
-Run as ``python -m benchmarks.facts``; it takes some minutes.
+It takes some minutes, and writes the table when all problems are measured.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -53,14 +54,12 @@ def facts(problem: Problem) -> dict[str, Any]:
     return row
 
 
-def main(out: Path = FACTS) -> None:
-    """Measure all, and write the table."""
-    found = problems("small")
-    with out.open("w", encoding="utf-8", newline="") as table:
-        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+def run(*, table: Annotated[Path, "the CSV file to write"] = FACTS) -> Iterator[dict[str, Any]]:
+    found, rows = problems("small"), []
+    for problem in [*found, *without_optimum(found)]:
+        rows.append(facts(problem))
+        yield {**dict.fromkeys(COLUMNS, ""), **rows[-1]}
+    with table.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(map(facts, [*found, *without_optimum(found)]))
-
-
-if __name__ == "__main__":
-    main()
+        writer.writerows(rows)

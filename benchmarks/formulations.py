@@ -1,8 +1,7 @@
 """Which formulation is best for which solver: the same integer problems stated in several ways.
 
-Run as ``python -m benchmarks.formulations``. The problems are steps of post-processing whose counts are at
-most `MOST`: a tree, a histogram and a chain with squares, and a chain with absolute values. Each cost is
-stated as
+The problems are steps of post-processing whose counts are at most `MOST`: a tree, a histogram and a chain
+with squares, and a chain with absolute values. Each cost is stated as
 
 - squares, as they are (``squares``), or over the reals (``squares, relaxed``);
 - the lines through neighbouring whole numbers, those needed added after each solve (``lines as needed``), or
@@ -11,27 +10,21 @@ stated as
 - one binary for each value of a count (``binaries``);
 - a cost of the flow in a network (``network``).
 
-Each answer is compared with the fast path's optimum, which its certificate proves. Rows are added to
-``--out``; ``--markdown`` prints the table that docs/solver-findings.md describes.
+Each answer is compared with the fast path's optimum, which its certificate proves. docs/solver-findings.md
+describes the summary.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.measuring import machine
 from hierdp.bench import metrics
-from hierdp.execution import store
-from hierdp.reproduce.study import table_lines
 from models import HierarchyQIP, Isotonic, Program, SimplexQP, Tree
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Block, Rows, Term
@@ -51,11 +44,7 @@ SIZES = (30, 300)
 
 SECONDS = 2.0
 
-RESULTS = Path(__file__).parent / "results" / "formulations.parquet"
-
-COLUMNS = ["problem", "cells", "form", "backend", "version", "seed", "time_limit", "verdict", "seconds",
-           "cpu_seconds", "variables", "rows", "message", "machine", "load"]  # fmt: skip
-KEY = COLUMNS[:7]
+KEY = ["problem", "cells", "form", "backend", "version", "seed", "time_limit"]
 
 WHOLE = ("highs", "scip", "cvxpy:cplex", "cp-sat", "glpk_mi")
 CONTINUOUS = tuple(name for name in WHOLE if name != "cp-sat")
@@ -205,32 +194,27 @@ def judged(model: Any, answer: Any) -> str:
     return "bound" if answer.status == "optimal" else "stopped"
 
 
-def run(out: Path, sizes: tuple[int, ...], seeds: range, minutes: float) -> None:
+def run(*, known: Any, seeds: int = 2) -> Iterator[dict[str, Any]]:
     """Measure what the file lacks."""
-    until = time.monotonic() + 60 * minutes
-    warm: set[str] = set()
-    with store.growing(out, COLUMNS, KEY, {}) as kept:
-        for seed in seeds:
-            for size in sizes:
-                for name, model in problems(size, seed).items():
-                    program = bounded(model.program(), MOST)
-                    for form, stated in forms(program, MOST):
-                        for backend in SOLVERS[form]:
-                            version = find(backend).version
-                            key = (name, size, form, backend, version, seed, SECONDS)
-                            if key in kept.done or time.monotonic() > until:
-                                continue
-                            if backend not in warm:
-                                probe(find(backend))
-                                warm.add(backend)
-                            told = measure(model, stated, backend, SECONDS)
-                            if told["cpu_seconds"] is None:  # its process has ended
-                                warm.discard(backend)
-                            about = {"machine": machine(), "load": os.getloadavg()[0]}
-                            kept.add({**dict(zip(KEY, key, strict=True)), **told, **about})
+    done, warm = set(known[KEY].itertuples(index=False, name=None)), set()
+    for seed, size in product(range(seeds), SIZES):
+        for name, model in problems(size, seed).items():
+            program = bounded(model.program(), MOST)
+            for form, stated in forms(program, MOST):
+                for backend in SOLVERS[form]:
+                    key = (name, size, form, backend, find(backend).version, seed, SECONDS)
+                    if key in done:
+                        continue
+                    if backend not in warm:
+                        probe(find(backend))
+                        warm.add(backend)
+                    found = measure(model, stated, backend, SECONDS)
+                    if found["cpu_seconds"] is None:  # its process has ended
+                        warm.discard(backend)
+                    yield {**dict(zip(KEY, key, strict=True)), **found}
 
 
-def table(rows: DataFrame) -> DataFrame:
+def summary(rows: DataFrame) -> DataFrame:
     """For squares and absolute values, each size and solver: the mean CPU seconds of each form.
 
     Shifted geometric means, in which an unsolved problem costs the time limit; in brackets, how many were
@@ -253,20 +237,3 @@ def table(rows: DataFrame) -> DataFrame:
     columns = ["costs", "cells", "solver", *(form for form in SOLVERS if any(form in line for line in made))]
     found = pd.DataFrame(made, columns=columns).fillna("")
     return found.sort_values(["costs", "cells"], kind="stable", ascending=[False, True], ignore_index=True)
-
-
-def main() -> None:
-    """Measure, or print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--markdown", action="store_true", help="print the table of the measured rows")
-    given = parser.parse_args()
-    if not given.markdown:
-        run(given.out, SIZES, range(given.seeds), given.minutes)
-    print("\n".join(table_lines(table(store.read(given.out, COLUMNS)))))
-
-
-if __name__ == "__main__":
-    main()

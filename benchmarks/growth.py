@@ -1,11 +1,9 @@
 """Growth of cost: every fast path from 10² to 10⁸ elements, and the best exact backend until it times out.
 
-Run as ``python -m benchmarks.growth [--out growth.parquet] [--minutes 15] [--most 100000000]``; you can stop
-it at any time, and the same command continues. ``--report FILE [--plot growth.png]`` prints a file's rows as
-Markdown and draws them. Each point is measured in a separate process, with 20 GB of memory and 60 s
-(``--seconds``). After compiling the kernels on small instances, it times the fast path, its certificate (both
-without cached results), and summing all input once: medians of up to nine turns, or one turn if it takes two
-seconds. Ten times as many elements are tried if time and memory suffice in proportion.
+Each point is measured in a separate process, with 20 GB of memory and 60 s (``--seconds``). After compiling
+the kernels on small instances, it times the fast path, its certificate (both without cached results), and
+summing all input once: medians of up to nine turns, or one turn if it takes two seconds. Ten times as many
+elements are tried if time and memory suffice in proportion.
 
 An exact backend has 20 s (``--limit``) for each size, stating included in its time. All of `EXACT` are run at
 the smallest size. A backend continues with the next size if it reached the proved optimum in time, and no
@@ -14,19 +12,17 @@ other was five times as fast.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from benchmarks import growth_report, measuring
 from benchmarks import instances as i
-from benchmarks import measuring
+from benchmarks.child import apart, peak
 from hierdp.bench.problems import fresh
-from hierdp.execution import store
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -51,11 +47,12 @@ MARGIN = 12
 FAMILIES = i.families()
 
 
-def alone(family: i.Family, size: int, program: str, limit: float) -> dict[str, Any]:
-    """One point, printed by a separate process."""
+def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
+    """One point, in a process of its own."""
     from solvers import fast
 
     measuring.guarded(GIGABYTES)
+    family = next(one for one in FAMILIES if one.name == name)
     model = family.make(np.random.default_rng(size), size)
     for small in (20, 2_000):  # kernels
         other = family.make(np.random.default_rng(0), small)
@@ -63,9 +60,9 @@ def alone(family: i.Family, size: int, program: str, limit: float) -> dict[str, 
     if program != "fast":
         exact(family.make(np.random.default_rng(0), 20), program, limit)  # its process, its imports
         return {"elements": i.elements(model), **exact(model, program, limit)}
-    held = measuring.peak(reset=True)
+    held = peak(reset=True)
     seconds, (x, witness) = measuring.timed(lambda: fast.answer(fresh(model)), *TURNS)
-    mb = max(0.0, measuring.peak() - held)
+    mb = max(0.0, peak() - held)
     proving, proof = measuring.timed(lambda: fresh(model).certificate(x, witness), *TURNS)
     reading, _ = measuring.timed(lambda: i.read(model), *TURNS)
     return {
@@ -104,10 +101,9 @@ def points(only: str, most: int, given: tuple[float, float], known: list[dict[st
             if key in rows or not _goes_on(program, before, size, given):
                 continue
             least = seconds if ours else seconds + limit
-            asked = [family.name, str(size), program, str(limit)]
-            found = measuring.apart("benchmarks.growth", asked, least)
-            row = {**dict(zip(KEY, key, strict=True)), **found, **measuring.place()}
-            rows[key] = {column: row.get(column) for column in COLUMNS}
+            found = apart(alone, family.name, size, program, limit, seconds=least)
+            row = {**dict(zip(KEY, key, strict=True)), **found}
+            rows[key] = {column: row.get(column) for column in [*KEY, *MEASURED, "failed"]}
             yield rows[key]
 
 
@@ -128,8 +124,8 @@ def _goes_on(program: str, before: dict[str, Any], size: int, given: tuple[float
 
 def _no_room(row: dict[str, Any], seconds: float) -> str:
     """Why ten times as many elements are not tried; empty if they are."""
-    if MARGIN * row["mb"] > 1024 * GIGABYTES:
-        return f"ten times as many would take about {10 * row['mb'] / 1024:,.0f} GB"
+    if MARGIN * row["mb"] > 1000 * GIGABYTES:
+        return f"ten times as many would take about {10 * row['mb'] / 1000:,.0f} GB"
     taken = row["seconds"] + row["certificate_seconds"]
     return f"ten times as many would take {10 * taken:,.0f} s or more" if MARGIN * taken > seconds else ""
 
@@ -146,46 +142,20 @@ def stops(rows: DataFrame, seconds: float) -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    """Measure, or report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("growth.parquet"), help="it grows and resumes")
-    parser.add_argument("--minutes", type=float, help="begin no point after so many")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each point's process")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for an exact backend")
-    parser.add_argument("--most", type=int, default=SIZES[-1], help="elements")
-    parser.add_argument("--only", default="", help="models with this in their name")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="print a file's rows as Markdown, and end"
-    )
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="with --report: draw them too")
-    parser.add_argument("--alone", nargs=4, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.alone:
-        name, size, program, limit = given.alone
-        family = next(one for one in FAMILIES if one.name == name)
-        print(json.dumps(alone(family, int(size), program, float(limit))))
-        return
-    times = (given.seconds, given.limit)
-    if given.report:
-        from benchmarks import growth_report
-
-        rows = store.read(given.report, COLUMNS)
-        print(growth_report.markdown(rows, stops(rows, given.seconds)))
-        if given.plot:
-            growth_report.draw(rows, given.plot, given.limit)
-        return
-    clock = measuring.Clock(given.minutes)
-    with store.growing(given.out, COLUMNS, KEY) as kept:
-        for row in points(given.only, given.most, times, kept.known.to_dict("records")):
-            kept.add(row)
-            time = measuring.seconds_in_words(row["seconds"] or float("nan"))
-            print(f"{row['model']:<24} {row['size']:>11,} {row['program']:<14} {time:>8} "
-                  f"{row['verdict'] or ''} {row['failed']}", flush=True)  # fmt: skip
-            if clock.over:
-                print(f"stopped after {given.minutes:g} minutes: the same command goes on")
-                break
+def run(
+    *,
+    known: Any,
+    seconds: Annotated[float, "for each point's process"] = SECONDS,
+    limit: Annotated[float, "seconds for an exact backend"] = LIMIT,
+    most: Annotated[int, "elements"] = SIZES[-1],
+    only: Annotated[str, "models with this in their name"] = "",
+) -> Iterator[dict[str, Any]]:
+    yield from points(only, most, (seconds, limit), known.to_dict("records"))
 
 
-if __name__ == "__main__":
-    main()
+def summary(rows: DataFrame) -> str:
+    return growth_report.markdown(rows, stops(rows, SECONDS))
+
+
+def draw(rows: DataFrame, folder: Path) -> None:
+    growth_report.draw(rows, folder / "growth.png", LIMIT)

@@ -31,7 +31,7 @@ def given_up(rows: DataFrame) -> DataFrame:
     """For each model and size that no exact backend solved, the first one to fail."""
     exact = tried(rows)
     solved = exact.groupby(["model", "size"])["verdict"].transform(lambda all_: (all_ == "solved").any())
-    return exact[~solved].drop_duplicates(["model", "size"]).set_index(["model", "size"])
+    return exact[~solved.astype(bool)].drop_duplicates(["model", "size"]).set_index(["model", "size"])
 
 
 def ours(rows: DataFrame) -> DataFrame:

@@ -1,86 +1,178 @@
-"""What importing costs a small release of a CSV file, by library.
+"""What each command imports, in what time, and which modules ask for it.
 
-    python -m benchmarks.imports [--runs 7]
-
-A process releases six rows and lists the modules that it has loaded. Further processes import these in the
-order of the table, so a library is charged for what it imports, unless a library above it has. The columns
-are the median and the least CPU time of all runs. Modules are loaded from bytecode, as after an installation
-(`PYTHONDONTWRITEBYTECODE` is unset, and the first process is not counted).
+Small commands are run on tables of a few rows. A row is a library that a command imports: the CPU time of its
+own modules (without those of other libraries that they import), the least of all runs, and the last modules
+of the chain that first asked for it. Modules are loaded from bytecode, as after an installation
+(`PYTHONDONTWRITEBYTECODE` is unset, and the first run is not counted). With ``--module``, only the chain of
+one module, such as ``pandas.core.frame``, is shown, from its beginning.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import json
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any
 
-ROWS = "state,county,home\nA,a,1\nA,a,1\nA,b,2\nB,c,3\nB,c,3\nB,d,4\n"
-COMMAND = (
-    "release group-size in.csv --levels state,county --group home --max-size 3 --epsilon 1 --out out "
-    "--regions-from-data --groups-from-data"
-)
-OURS = {"hierdp", "models", "solvers"}
-LIBRARIES = ("numpy", "pyarrow, pandas", "duckdb", "ibis", "opendp", "rich", "jinja2")
-OTHERS, HIERDP = "other libraries, and Python's own", "hierdp, models, solvers"
+from benchmarks.child import python
 
-LISTED = "import sys, json; from hierdp.cli import main; main({words!r}, standalone_mode=False)\n"
-LISTED += "json.dump(list(sys.modules), open('modules', 'w'))"
+ROWS = """state,county,home,age,work
+A,a,1,3,a
+A,a,1,3,b
+A,b,2,1,c
+B,c,3,2,c
+B,c,3,2,d
+B,d,4,5,a
+"""
+PUBLIC = "--levels state,county --group home --regions-from-data --groups-from-data"
+AXES = "--axis home=county --axis work=work"
+COMMANDS = {
+    "help": "--help",
+    "group-size": f"release group-size in.csv {PUBLIC} --max-size 3 --epsilon 1 --out sizes",
+    "count-of-counts": f"release count-of-counts in.csv {PUBLIC} --epsilon 1 --out counts",
+    "top-down": f"release top-down in.csv {AXES} --epsilon 1 --delta 1e-6 --regions-from-data --out trips",
+    "range-query": "release range-query in.csv --numbers age=0:7 --epsilon 1 --out ranges",
+    "clustering": "release clustering in.csv --numbers age=0:7 --epsilon 1 --out clusters",
+    "tabulation": (
+        "release tabulation in.csv --levels state,county --attribute age --epsilon 1 --delta 1e-6 "
+        "--regions-from-data --attribute-from-data --query total --query age --out tables"
+    ),
+    "check": "check sizes",
+    "query": "query ranges --range 1:3",
+    "export": "export sizes --to csv --out copy.csv",
+}  # fmt: skip
+OURS = ("hierdp", "models", "solvers")
+PYTHON = "Python's own"
+
+WATCHED = """
+import json, sys, time
+
+class Watch:
+    "Keeps who asks for each module, and the CPU time between finding it and having run it."
+    def __init__(self):
+        self.chain, self.spent, self.stack, self.began = {}, {}, [], time.process_time()
+    def find_spec(self, name, path=None, target=None):
+        frame, asking = sys._getframe(1), []
+        while frame:
+            module = frame.f_globals.get("__name__", "")
+            if not module.startswith("importlib") and asking[-1:] != [module]:
+                asking.append(module)
+            frame = frame.f_back
+        self.chain.setdefault(name, asking[-2::-1])
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path, target)):
+                if spec.loader and hasattr(spec.loader, "exec_module"):
+                    self.timed(name, spec.loader)
+                return spec
+    def timed(self, name, loader):
+        run, create = loader.exec_module, loader.create_module
+        def measured(job, module):
+            self.switch(name)
+            try:
+                return job(module)
+            finally:
+                self.stack.pop()
+                self.lap(name)
+        try:
+            loader.exec_module = lambda module: measured(run, module)
+            loader.create_module = lambda spec: measured(create, spec)
+        except AttributeError:  # built in
+            pass
+    def lap(self, name):
+        now = time.process_time()
+        if name:
+            self.spent[name] = self.spent.get(name, 0) + now - self.began
+        self.began = now
+    def switch(self, name):
+        self.lap(self.stack[-1] if self.stack else "")
+        self.stack.append(name)
+
+watch = Watch()
+sys.meta_path.insert(0, watch)
+code = 0
+try:
+    from hierdp.__main__ import run
+    sys.argv = ["hierdp", *WORDS]
+    run()
+except SystemExit as ended:
+    code = ended.code
+all = time.process_time()
+with open("imported.json", "w") as file:
+    json.dump({"chain": watch.chain, "spent": watch.spent, "all": all}, file)
+sys.exit(code)
+"""
 
 
-def group(module: str) -> str:
-    """The row of the table to which a module belongs."""
-    library = module.partition(".")[0]
-    if library in OURS:
-        return HIERDP
-    return next((row for row in LIBRARIES if library in row.split(", ")), OTHERS)
-
-
-def charged(modules: list[str]) -> dict[str, float]:
-    """CPU seconds of importing the modules here, by row of the table."""
-    found = {}
-    for row in (*LIBRARIES, OTHERS, HIERDP):
-        began = time.process_time()
-        for module in modules:
-            if group(module) == row:
-                with suppress(ImportError):  # some are made at run time, or moved
-                    importlib.import_module(module)
-        found[row] = time.process_time() - began
+def imported(words: str, folder: Path) -> dict[str, Any]:
+    """The chain and the CPU seconds of each module that a command imports, and the CPU seconds of all."""
+    given = [*words.split(), *["--overwrite"] * ("--out" in words)]
+    command = python("-c", f"WORDS = {given!r}\n{WATCHED}")
+    command["env"].pop("PYTHONDONTWRITEBYTECODE", None)
+    command["env"]["OPENBLAS_NUM_THREADS"] = "1"
+    done = subprocess.run(**command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"hierdp {words}:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads((folder / "imported.json").read_text())
     return found
 
 
-def main() -> None:
-    """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("--runs", type=int, default=7)
-    options.add_argument("--alone", help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.alone:
-        print(json.dumps(charged(json.loads(Path(given.alone).read_text()))))
-        return
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    kept["OPENBLAS_NUM_THREADS"] = "1"
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "in.csv").write_text(ROWS)
-        python = [sys.executable, "-P", "-c", LISTED.format(words=COMMAND.split())]
-        subprocess.run(python, cwd=folder, env=kept, check=True, capture_output=True)
-        listed = Path(folder, "modules")
-        alone = [sys.executable, "-m", "benchmarks.imports", "--alone", str(listed)]
-        runs = [json.loads(subprocess.check_output(alone, env=kept)) for _ in range(given.runs + 1)][1:]
-        modules = json.loads(listed.read_text())
-    print("| library | modules | CPU, ms | least, ms |\n| --- | ---: | ---: | ---: |")
-    for row in (*runs[0], "all"):
-        many = sum(row in (group(module), "all") for module in modules)
-        taken = [1000 * (sum(run.values()) if row == "all" else run[row]) for run in runs]
-        print(f"| {row} | {many} | {statistics.median(taken):.0f} | {min(taken):.0f} |")
+def library(module: str) -> str:
+    """The row of a module."""
+    name = module.partition(".")[0]
+    return PYTHON if name in sys.stdlib_module_names else "hierdp" if name in OURS else name
 
 
-if __name__ == "__main__":
-    main()
+def rows_of(command: str, runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A row for each library, the costliest first."""
+    modules: dict[str, list[str]] = {}
+    for module in runs[0]["spent"]:
+        modules.setdefault(library(module), []).append(module)
+    costs = {
+        name: min(1000 * sum(one["spent"].get(module, 0.0) for module in own) for one in runs)
+        for name, own in modules.items()
+    }
+    for name in sorted(costs, key=lambda name: -costs[name]):
+        chain = "" if name in ("hierdp", PYTHON) else shown(runs[0]["chain"].get(modules[name][0], []))
+        yield {"command": command, "library": name, "modules": len(modules[name]), "CPU ms": costs[name],
+               "asked for by": chain}  # fmt: skip
+    everything = min(1000 * one["all"] for one in runs)
+    yield {"command": command, "library": "the whole command", "modules": len(runs[0]["spent"]),
+           "CPU ms": everything, "asked for by": ""}  # fmt: skip
+
+
+def shown(chain: list[str], last: int | None = 4) -> str:
+    """The last modules that ask, without Python's and the command line's own."""
+    asking = [module for module in chain if library(module) not in ("__main__", "click", PYTHON)]
+    asking = [one for one, before in zip(asking, ["", *asking], strict=False) if one != before]
+    kept = asking if last is None else asking[-last:]
+    return "… → " * (len(kept) < len(asking)) + " → ".join(kept)
+
+
+def run(
+    *,
+    runs: Annotated[int, "of each command; the least is shown"] = 3,
+    commands: Annotated[tuple[str, ...], f"of: {', '.join(COMMANDS)}"] = tuple(COMMANDS),
+    module: Annotated[str, "show the chain of this module alone"] = "",
+    least: Annotated[float, "CPU milliseconds that a library takes to be listed"] = 5.0,
+) -> Iterator[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in.csv").write_text(ROWS)
+        for needs, release in (("check", "group-size"), ("export", "group-size"), ("query", "range-query")):
+            if needs in commands and release not in commands:
+                imported(COMMANDS[release], folder)
+        for command in COMMANDS:
+            if command not in commands:
+                continue
+            found = [imported(COMMANDS[command], folder) for _ in range(runs + 1)][1:]
+            if module:
+                chain = found[0]["chain"].get(module)
+                yield {
+                    "command": command,
+                    "asked for by": "not imported" if chain is None else shown(chain, None),
+                }
+                continue
+            yield from (row for row in rows_of(command, found) if row["CPU ms"] >= least)

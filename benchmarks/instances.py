@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -14,6 +15,8 @@ import numpy as np
 
 from hierdp.bench.problems import census_cumulative
 from hierdp.verification.matrix import kinds
+from models import HierarchyQIP, Tree
+from models.synthetic import heavy_tailed, noise
 from solvers.fast import PATHS
 
 Make = Callable[[Any, int], Any]
@@ -36,7 +39,27 @@ def families() -> list[Family]:
         make = getattr(kind, "typical", kind.random)
         for variant, options in getattr(kind, "variants", {"": {}}).items():
             found.append(Family(f"{name}, {variant}" if variant else name, partial(make, **options)))
+    found += [Family(f"HierarchyQIP, {name}", partial(shaped, tree)) for name, tree in SHAPES.items()]
     return [*found, Family("CumulativeQIP, census", census_cumulative)]
+
+
+SHAPES: dict[str, Callable[[int], Tree]] = {
+    "a binary tree": lambda cells: Tree([np.repeat(np.arange(2**k), 2) for k in range(_depth(cells))]),
+    "a chain": lambda _: Tree([[0]] * 40),
+    "one family": lambda cells: Tree([np.zeros(max(2, cells // 10), int)]),
+}
+"""Trees unlike those of nations, for about so many cells."""
+
+
+def _depth(cells: int) -> int:
+    return max(1, round(math.log2(cells / 10 + 1)) - 1)
+
+
+def shaped(shape: Callable[[int], Tree], rng: Any, cells: int) -> HierarchyQIP:
+    """A whole number of sizes in a tree of that shape, with noise of a scale that grows with its depth."""
+    tree = shape(cells)
+    true = np.asarray(tree.sum_up(heavy_tailed(rng, (tree.leaves.size, max(1, round(cells / tree.size))))))
+    return HierarchyQIP(tree, true + noise(rng, true.shape, 20.0 * (tree.depth + 1)), int(true[0].sum()))
 
 
 def inputs(model: Any) -> list[Any]:

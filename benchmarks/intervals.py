@@ -1,24 +1,24 @@
 """How often the intervals of `hierdp query --interval` cover the true counts of public data.
 
-Run as ``python -m benchmarks.intervals [commuters precincts]``; prints a table and writes
-``hierdp/questions/coverage.csv``, from which `hierdp query` takes what it prints. The data are the commuters
-of New England (two axes, by state and county) and the precincts of Delaware (group by age), each released
-several times with simulated noise. A row is a level, and the class of a count: its size in units of its own
-bootstrap error (`hierdp.questions.intervals.CLASSES`). The coverage is measured for all counts of a class,
-and for those whose true count is positive: zeros are covered easily, and hide that small counts are not.
+With ``--save``, the rows replace those of the same data and method in ``hierdp/questions/coverage.csv``, from
+which `hierdp query` takes what it prints. The data are the commuters of New England (two axes, by state and
+county) and the precincts of Delaware (group by age), each released several times with simulated noise. A row
+is a level, and the class of a count: its size in units of its own bootstrap error
+(`hierdp.questions.intervals.CLASSES`). The coverage is measured for all counts of a class, and for those
+whose true count is positive: zeros are covered easily, and hide that small counts are not.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import DATA, data_file
 from hierdp import Hierarchy, SimulatedNoise
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.tabulation.checking import queries_of
@@ -30,8 +30,6 @@ from hierdp.questions import intervals
 from hierdp.tables import Axis, flows
 from hierdp.tables.tabulated import cross_table
 
-COMMUTERS = Path("../shared/data/us-commuting-2009-2013.parquet")
-PRECINCTS = Path("../shared/data/us-precincts-2020.parquet")
 NEW_ENGLAND = {"23", "33", "50", "25", "44", "09"}
 RUNS, TIMES = 6, 40
 OUT = Path("hierdp/questions/coverage.csv")
@@ -56,9 +54,11 @@ def of_cells(table: pd.DataFrame, places: Hierarchy, depths: list[tuple[int, int
     return found
 
 
-def commuters(methods: tuple[str, ...] = ("InfTDA", "TDA", "TDA_L2")) -> Iterator[dict[str, Any]]:
+def commuters(
+    folder: Path, methods: tuple[str, ...] = ("InfTDA", "TDA", "TDA_L2")
+) -> Iterator[dict[str, Any]]:
     """The coverage for commuters."""
-    rows = pd.read_parquet(COMMUTERS)
+    rows = pd.read_parquet(data_file(folder, "us-commuting-2009-2013.parquet"))
     rows = rows[rows["origin_state"].isin(NEW_ENGLAND) & rows["dest_state"].isin(NEW_ENGLAND)]
     both = {
         level: np.concatenate([rows[f"{end}_{level}"] for end in ("origin", "dest")])
@@ -80,10 +80,10 @@ def commuters(methods: tuple[str, ...] = ("InfTDA", "TDA", "TDA_L2")) -> Iterato
 
 
 def precincts(
-    methods: tuple[str, ...] = ("TopDown", "BlueDown"), state: str = "DE"
+    folder: Path, methods: tuple[str, ...] = ("TopDown", "BlueDown"), state: str = "DE"
 ) -> Iterator[dict[str, Any]]:
     """The coverage for persons by precinct, group and age."""
-    rows = pd.read_parquet(PRECINCTS)
+    rows = pd.read_parquet(data_file(folder, "us-precincts-2020.parquet"))
     rows = rows[rows["state"] == state]
     plan = plan_of({"attributes": {name: sorted(rows[name].unique()) for name in ("group", "age")}})
     data = cross_table(
@@ -157,22 +157,28 @@ def covered(
         }
 
 
-def main(chosen: list[str]) -> None:
-    """Measure, print, and write the table that is in the package; other data keep their rows."""
-    sets = {"commuters": commuters, "precincts": precincts}
-    found = pd.DataFrame([row for name in chosen or sets for row in sets[name]()])
-    if OUT.exists():
-        before = pd.read_csv(OUT)
-        same = (
-            before[["data", "method"]]
-            .apply(tuple, axis=1)
-            .isin(found[["data", "method"]].apply(tuple, axis=1))
+SETS = {"commuters": commuters, "precincts": precincts}
+
+
+def run(
+    *,
+    only: Annotated[tuple[str, ...], "of: commuters, precincts"] = tuple(SETS),
+    data: Annotated[Path, "a folder with the data"] = DATA,
+    save: Annotated[bool, f"into {OUT}"] = False,
+) -> Iterator[dict[str, Any]]:
+    rows = []
+    for name in only:
+        for row in SETS[name](data):
+            rows.append(row)
+            yield row
+    if save:
+        found, before = pd.DataFrame(rows), pd.read_csv(OUT)
+        same = pd.MultiIndex.from_frame(before[["data", "method"]]).isin(
+            pd.MultiIndex.from_frame(found[["data", "method"]])
         )
-        found = pd.concat([before[~same], found])
-    found.to_csv(OUT, index=False)
-    large = found[found["counts"] >= intervals.ENOUGH]
-    print(large.groupby(["method", "class"])["covered"].agg(["min", "median", "max"]).to_string())
+        pd.concat([before[~same], found]).to_csv(OUT, index=False)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    large = rows[rows["counts"] >= intervals.ENOUGH]
+    return large.groupby(["method", "class"])["covered"].agg(["min", "median", "max"]).reset_index()

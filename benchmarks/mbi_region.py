@@ -1,24 +1,25 @@
 """mbi's estimate of a region's table beside ours, from the same noisy margins: errors, loss and time.
 
-Run as ``python -m benchmarks.mbi_region --data ../shared/data`` where mbi 2.0 is installed. The table is
-Vermont's persons by county, group and age (224 cells); all margins are measured with the same noise. mbi's
-`MirrorDescent` and our `WorkloadLeastSquares` minimize the same squares over tables without negative counts;
-mbi estimates its total beforehand. It computes in float64, as it advises, with its default of 1,000
-iterations and with 20,000. Each draw is given to one after the other, in turns.
+Where mbi 2.0 is installed. The table is Vermont's persons by county, group and age (224 cells); all margins
+are measured with the same noise. mbi's `MirrorDescent` and our `WorkloadLeastSquares` minimize the same
+squares over tables without negative counts; mbi estimates its total beforehand. It computes in float64, as it
+advises, with its default of 1,000 iterations and with 20,000. Each draw is given to one after the other, in
+turns.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Iterator
 from functools import partial
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import DATA, data_file
 from hierdp import Measurements
 from models import Workload, WorkloadLeastSquares
 from solvers import solve
@@ -63,28 +64,26 @@ def by_hierdp(answers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(found.x, float).reshape(shape)
 
 
-def main() -> None:
-    """Compare, print, and write the rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with us-precincts-2020.parquet")
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--sd", type=float, default=10.0)
-    parser.add_argument("--out", type=Path, help="CSV file for the rows")
-    given = parser.parse_args()
-    people = pd.read_parquet(given.data / "us-precincts-2020.parquet").query("state == 'VT'")
+def run(
+    *,
+    data: Annotated[Path, "a folder with us-precincts-2020.parquet"] = DATA,
+    runs: int = 10,
+    sd: Annotated[float, "standard error of the noise"] = 10.0,
+) -> Iterator[dict[str, Any]]:
+    people = pd.read_parquet(data_file(data, "us-precincts-2020.parquet")).query("state == 'VT'")
     names = [sorted(people[key].unique()) for key in KEYS]
     cells = pd.MultiIndex.from_product(names, names=KEYS)
     true = people.groupby(list(KEYS)).persons.sum().reindex(cells, fill_value=0).to_numpy()
     true = true.reshape([len(each) for each in names])
-    workload, rows = Workload.marginals(true.shape, MARGINS), []
-    for run in range(given.runs + 1):  # the first, in which both compile, is not kept
-        found, answers = measured(true, names, given.sd, run)
+    workload = Workload.marginals(true.shape, MARGINS)
+    for number in range(runs + 1):  # the first, in which both compile, is not kept
+        found, answers = measured(true, names, sd, number)
         ways = {
             f"mbi, {iterations} iterations": partial(by_mbi, found, true.shape, iterations)
             for iterations in (1_000, 20_000)
         }
         ways["hierdp"] = partial(by_hierdp, answers, true.shape)
-        for name in list(ways)[:: 1 if run % 2 else -1]:
+        for name in list(ways)[:: 1 if number % 2 else -1]:
             start = time.perf_counter(), time.process_time()
             table = ways[name]()
             seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
@@ -94,12 +93,9 @@ def main() -> None:
                 for of, axes in SHOWN.items()
             }
             loss = float(((workload.answers(table.ravel()) - answers) ** 2).sum())
-            rows.append({"run": run, "by": name, **errors, "loss": loss, "seconds": seconds, "cpu": cpu})
-    frame = pd.DataFrame(rows).query("run > 0")
-    print(frame.groupby("by").median(numeric_only=True).drop(columns="run").round(3).to_string())
-    if given.out is not None:
-        frame.round(6).to_csv(given.out, index=False)
+            if number:
+                yield {"run": number, "by": name, **errors, "loss": loss, "seconds": seconds, "cpu": cpu}
 
 
-if __name__ == "__main__":
-    main()
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.groupby("by").median(numeric_only=True).drop(columns=["run", "load"]).round(3).reset_index()

@@ -1,25 +1,39 @@
-"""Measure time and memory in a separate process; shared by the peers and the curves of cost."""
+"""Measure time, and say where and with what: shared by the benchmarks."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import re
 import resource
 import statistics
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import python
-from hierdp.bench.runs import machine
+DATA = Path("../shared/data")
+"""A folder of data that are not part of hierdp."""
 
-PACKAGES = ("hierdp", "numpy", "numba", "scipy", "scikit-learn", "opendp", "ruptures", "kmeans1d", "cvxpy",
-            "pyomo", "highspy", "ortools", "clarabel", "osqp", "scs", "pyscipopt")  # fmt: skip
+PACKAGES = ("hierdp", "numpy", "numba", "scipy", "pandas", "scikit-learn", "opendp", "inf-tda", "ruptures",
+            "kmeans1d", "cvxpy", "pyomo", "highspy", "ortools", "clarabel", "osqp", "scs", "pyscipopt",
+            "python-flint", "cryptography", "mbi", "hierarchicalforecast")  # fmt: skip
+
+
+def data_file(folder: Path, name: str) -> Path:
+    """A file of data that are not part of hierdp.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    from hierdp.errors import InputError
+
+    if not (folder / name).exists():
+        raise InputError(f"{folder} has no file {name}: give the folder that has it with --data")
+    return folder / name
 
 
 def timed(job: Callable[[], Any], turns: int = 3, enough: float = 5.0) -> tuple[float, Any]:
@@ -33,65 +47,80 @@ def timed(job: Callable[[], Any], turns: int = 3, enough: float = 5.0) -> tuple[
     return statistics.median(taken), done
 
 
-def peak(reset: bool = False) -> float:
-    """Peak of resident memory in MB (Linux); since the last reset, which sets it to what is resident now."""
-    if reset:
-        Path("/proc/self/clear_refs").write_text("5")
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    return int(found.group(1)) / 1024 if found else 0.0
+def on_cpu(job: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of all threads of this process, and the result."""
+    started = time.process_time()
+    done = job()
+    return time.process_time() - started, done
+
+
+def interleaved(
+    runs: int, *jobs: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Median seconds of each job; the jobs take turns, after one warm-up."""
+    times: list[list[float]] = [[] for _ in jobs]
+    for turn in range(runs + 1):
+        for seconds, job in zip(times, jobs, strict=True):
+            started = clock()
+            job()
+            if turn:
+                seconds.append(clock() - started)
+    return [statistics.median(seconds) for seconds in times]
+
+
+class TimedNoise:
+    """A source of noise with a clock."""
+
+    def __init__(self, noise: Any) -> None:
+        self._noise = noise
+        self.seconds, self.cpu, self.draws = 0.0, 0.0, 0
+
+    def geometric(self, counts: Any, *asked: Any) -> Any:
+        return self._timed(self._noise.geometric, counts, asked)
+
+    def gaussian(self, counts: Any, *asked: Any) -> Any:
+        return self._timed(self._noise.gaussian, counts, asked)
+
+    def _timed(self, draw: Any, counts: Any, asked: Any) -> Any:
+        started, used = time.perf_counter(), time.process_time()
+        noisy = draw(counts, *asked)
+        self.seconds += time.perf_counter() - started
+        self.cpu += time.process_time() - used
+        self.draws += counts.size
+        return noisy
 
 
 def guarded(gigabytes: float) -> None:
     """Limit the memory of this process; beyond the limit, it raises `MemoryError`."""
-    most = int(gigabytes * 2**30)
+    most = int(gigabytes * 10**9)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def apart(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
-    """Run ``python -m module --alone …`` and read the JSON of its last line; or say how it failed."""
-    command = python("-m", module, "--alone", *arguments)
-    try:
-        done = subprocess.run(**command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"stopped after {seconds:g} s"}
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        short = "MemoryError" in done.stderr or "Unable to allocate" in done.stderr
-        return {"failed": "out of memory" if short else last[:120]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return {"failed": "", **found}
 
 
 def place() -> dict[str, Any]:
     """The machine and versions with which a row was measured."""
-    return {
-        "python": platform.python_version(),
-        "versions": ", ".join(f"{name} {version}" for name, version in _versions()),
-        "machine": machine(),
-        "load": os.getloadavg()[0],
-    }
+    return {**_place(), "load": os.getloadavg()[0]}
 
 
-def _versions() -> list[tuple[str, str]]:
-    found = []
-    for name in PACKAGES:
-        try:
-            found.append((name, metadata.version(name)))
-        except metadata.PackageNotFoundError:
-            found.append((name, "not installed"))
-    return found
+@cache
+def _place() -> dict[str, str]:
+    from hierdp.bench.runs import machine
+
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES if version(name))
+    return {"python": platform.python_version(), "versions": versions, "machine": machine()}
 
 
-class Clock:
-    """A limit on elapsed time."""
+def version(package: str) -> str:
+    """The installed version of a package; empty if there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
-    def __init__(self, minutes: float | None) -> None:
-        self._until = None if minutes is None else time.monotonic() + 60 * minutes
 
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return self._until is not None and time.monotonic() > self._until
+def header() -> str:
+    """The same in a line."""
+    at = place()
+    return f"{at['machine']}, load {at['load']:.1f}; Python {at['python']}; {at['versions']}"
 
 
 def seconds_in_words(value: float) -> str:

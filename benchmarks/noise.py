@@ -1,8 +1,5 @@
 """The cost of a draw of exact noise, from OpenDP and from tables, side by side; and tests of the law.
 
-Run as ``python -m benchmarks.noise [--draws 1e9] [--opendp 2e5] [--law gaussian] [--scale 99e3]``; with
-``--releases``, it measures whole releases instead (`benchmarks.noisy_releases`).
-
 Each row is a law at a scale: nanoseconds of a draw by the clock, on all cores, as a release draws;
 milliseconds to make the table; χ² of the draws from tables against the law, and of both samples against each
 other, as p-values. A p-value far under 10⁻³ shows a fault. One in a thousand right samples has one under
@@ -11,26 +8,20 @@ other, as p-values. A p-value far under 10⁻³ shows a fault. One in a thousand
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
-import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import stats
 
-from benchmarks.noisy_releases import RELEASES, print_table
 from hierdp.privacy.noise import ExactNoise
 from hierdp.privacy.tables import sampler
 from hierdp.privacy.tabulated import TabulatedNoise
 from models.arithmetic.arrays import Floats, Ints
-from models.programs.layout import processors
 
 LAWS = ("geometric", "gaussian")
 SCALES = {"geometric": (1.0, 10.0, 100.0, 1e4, 1e8, 1e11), "gaussian": (1.0, 17.3, 100.0, 1e3, 1e4, 99e3)}
@@ -162,52 +153,33 @@ def table_seconds(law: str, scale: float) -> float:
     return sorted(made)[1]
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=float, default=1e9, help="from tables, over all rows")
-    parser.add_argument("--opendp", type=float, default=2e5, help="from OpenDP, in each row")
-    parser.add_argument("--law", choices=LAWS, help="rows of this law alone")
-    parser.add_argument("--scale", type=float, help="rows of this scale alone")
-    parser.add_argument("--releases", nargs="*", choices=RELEASES, help="whole releases instead; all of them")
-    given = parser.parse_args()
+def run(
+    *,
+    draws: Annotated[float, "from tables, over all rows"] = 1e9,
+    opendp: Annotated[float, "draws from OpenDP, in each row"] = 2e5,
+    law: Annotated[str, f"rows of this law alone: {', '.join(LAWS)}"] = "",
+    scale: Annotated[float | None, "rows of this scale alone"] = None,
+) -> Iterator[dict[str, Any]]:
     rows = [
-        (law, scale)
-        for law in LAWS
-        for scale in SCALES[law]
-        if given.law in (None, law) and given.scale in (None, scale)
+        (name, each) for name in LAWS for each in SCALES[name] if law in ("", name) and scale in (None, each)
     ]
-    draws, few = max(1, round(given.draws / max(1, len(rows)))), round(given.opendp)
-    versions = ", ".join(
-        f"{p} {metadata.version(p)}" for p in ("opendp", "python-flint", "cryptography", "numba")
-    )
-    load = " ".join(f"{x:.1f}" for x in os.getloadavg())
-    print(f"Python {platform.python_version()}, {versions}; {processors()} cores, load {load}")
-    if given.releases is not None:
-        print_table(given.releases or RELEASES)
-        return
-    print(f"{draws:,} draws a row from tables, {few:,} from OpenDP\n")
-    print(
-        "| law | scale | table, ms | tables, ns a draw | OpenDP, ns a draw | × | × CPU | p, law | p, OpenDP |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
-    for law, scale in rows:
-        table = table_seconds(law, scale)
-        drawn(TabulatedNoise(), law, scale, np.zeros(1, dtype=np.int64))
-        bins, coarse = Bins.of(law, scale, draws), Bins.of(law, scale, few)
-        theirs = sampled(ExactNoise(), law, scale, few, coarse)
-        ours = sampled(TabulatedNoise(), law, scale, draws, bins)
-        again = sampled(TabulatedNoise(), law, scale, few, coarse)
-        both = np.array([again.counts, theirs.counts])
-        same = stats.chi2_contingency(both[:, both.sum(axis=0) > 0]).pvalue
-        ns = [1e9 * one.seconds / many for one, many in ((ours, draws), (theirs, few))]
-        cpu = [one.cpu / many for one, many in ((ours, draws), (theirs, few))]
-        print(
-            f"| {law} | {scale:g} | {1e3 * table:.1f} | {ns[0]:.1f} | {ns[1]:,.0f} | {ns[1] / ns[0]:,.0f} "
-            f"| {cpu[1] / cpu[0]:,.0f} | {bins.p_value(ours.counts):.3f} | {same:.3f} |",
-            flush=True,
-        )
+    for name, each in rows:
+        yield row(name, each, max(1, round(draws / len(rows))), round(opendp))
 
 
-if __name__ == "__main__":
-    main()
+def row(law: str, scale: float, many: int, few: int) -> dict[str, Any]:
+    """Many draws from tables, and few from OpenDP."""
+    table = table_seconds(law, scale)
+    drawn(TabulatedNoise(), law, scale, np.zeros(1, dtype=np.int64))
+    bins, coarse = Bins.of(law, scale, many), Bins.of(law, scale, few)
+    theirs = sampled(ExactNoise(), law, scale, few, coarse)
+    ours = sampled(TabulatedNoise(), law, scale, many, bins)
+    again = sampled(TabulatedNoise(), law, scale, few, coarse)
+    both = np.array([again.counts, theirs.counts])
+    same = stats.chi2_contingency(both[:, both.sum(axis=0) > 0]).pvalue
+    ns = [1e9 * one.seconds / n for one, n in ((ours, many), (theirs, few))]
+    return {
+        "law": law, "scale": scale, "draws": many, "table, ms": 1e3 * table, "tables, ns a draw": ns[0],
+        "OpenDP, ns a draw": ns[1], "×": ns[1] / ns[0], "× CPU": (theirs.cpu / few) / (ours.cpu / many),
+        "p, law": bins.p_value(ours.counts), "p, OpenDP": float(same),
+    }  # fmt: skip

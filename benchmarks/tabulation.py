@@ -1,9 +1,8 @@
 """Accuracy of the tabulation's methods on the same noisy measurements, by level and query.
 
-Run as ``python -m benchmarks.tabulation [--states DE,ME,RI,VT] [--runs 10] [--data FILE] [--out DIR]``. The
-data are persons by precinct, 8 groups and 2 ages (2020). Each run draws noise once, simulated, and gives the
-same measurements to every method: all four marginals on every level, with equal shares of one ρ. InfTDA has
-the attributes as further axes, its own measurements, and the same ρ.
+The data are persons by precinct, 8 groups and 2 ages (2020). Each run draws noise once, simulated, and gives
+the same measurements to every method: all four marginals on every level, with equal shares of one ρ. InfTDA
+has the attributes as further axes, its own measurements, and the same ρ.
 
 Three sets of invariants are compared: the nation's total alone, which is public if neighbouring tables differ
 by replacing one person; also the states' totals, as in 2020; also the counties'. A total that is fixed is not
@@ -12,18 +11,17 @@ measured; its share goes to the other queries of its level.
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import DATA, data_file, on_cpu
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.tabulation import methods
 from hierdp.mechanisms.tabulation.methods import Settings, Tables
@@ -37,7 +35,7 @@ from hierdp.tables.cells import Flows
 from models import Workload
 from models.arithmetic.arrays import Floats, Ints
 
-DATA = Path("../shared/data/us-precincts-2020.parquet")
+FILE = "us-precincts-2020.parquet"
 EPSILON, DELTA = 10.0, 1e-10
 LEVELS = ("state", "county", "precinct")
 QUERIES = ("total", "group", "age", "group*age")
@@ -79,10 +77,10 @@ class Nation:
         return cls(regions, shape, leaves)
 
     @classmethod
-    def read(cls, path: Path, states: Sequence[str]) -> Nation:
-        """Some states of a Parquet file; all if none is named."""
+    def read(cls, folder: Path, states: Sequence[str]) -> Nation:
+        """Some states of the file in a folder; all if none is named."""
         chosen = [("state", "in", list(states))] if states else None
-        return cls.of(pd.read_parquet(path, filters=chosen))
+        return cls.of(pd.read_parquet(data_file(folder, FILE), filters=chosen))
 
     @cached_property
     def workload(self) -> Workload:
@@ -153,7 +151,9 @@ def by_inftda(nation: Nation, seed: int) -> Tables:
     return nation.added_up(found)
 
 
-def run(nation: Nation, fixed: int, seed: int, methods: Sequence[str] = METHODS) -> Iterator[dict[str, Any]]:
+def of_one_run(
+    nation: Nation, fixed: int, seed: int, methods: Sequence[str] = METHODS
+) -> Iterator[dict[str, Any]]:
     """The errors of every method, from the same measurements: mean over regions and answers."""
     measurements, constraints = measured(nation, fixed, rho_of(EPSILON, DELTA), seed)
     jobs = {name: partial(solved_by, name, measurements, constraints) for name in methods}
@@ -161,9 +161,7 @@ def run(nation: Nation, fixed: int, seed: int, methods: Sequence[str] = METHODS)
         jobs["InfTDA"] = partial(by_inftda, nation, seed)
     names = nation.regions.levels
     for name, job in jobs.items():
-        started = time.process_time()
-        tables = job()
-        spent = time.process_time() - started
+        spent, tables = on_cpu(job)
         shown = {name: tables}
         if name == "GLS":
             shown[ROUNDED] = nation.added_up(np.rint(np.maximum(tables[-1], 0)).astype(np.int64))
@@ -191,15 +189,16 @@ def errors(nation: Nation, found: Tables) -> list[Floats]:
     return [np.add.reduceat(one, start) / nation.workload.sizes for one in away]
 
 
-def study(nation: Nation, runs: int, invariants: Sequence[str] = ("root", *LEVELS[:2])) -> pd.DataFrame:
+def study(
+    nation: Nation, runs: int, invariants: Sequence[str] = ("root", *LEVELS[:2])
+) -> Iterator[pd.DataFrame]:
     """A row for each set of invariants, run, method, level and query."""
-    rows: list[dict[str, Any]] = []
     for name in invariants:
         fixed = nation.regions.levels.index(name)
         for seed in range(runs):
-            rows += run(nation, fixed, seed, METHODS if fixed == 0 else ("TopDown", "BlueDown"))
+            methods = METHODS if fixed == 0 else ("TopDown", "BlueDown")
+            yield pd.DataFrame(of_one_run(nation, fixed, seed, methods))
             print(f"invariants: {name}, run {seed + 1} of {runs}", flush=True)
-    return pd.DataFrame(rows)
 
 
 def accuracy(rows: pd.DataFrame) -> pd.DataFrame:
@@ -218,11 +217,11 @@ def ratios(rows: pd.DataFrame, one: str = "BlueDown", other: str = "TopDown") ->
     return (pairs[one] / pairs[other]).groupby(keys[:-1], sort=False).agg(["median", "min", "max"]).round(3)
 
 
-def plot(rows: pd.DataFrame, path: Path) -> None:
+def draw(rows: pd.DataFrame, folder: Path) -> None:
     """The error by level, a panel for each query; without `ROUNDED`, which is far off."""
     import matplotlib.pyplot as plt
 
-    kept = rows[rows.method != ROUNDED]
+    kept = rows[(rows.invariants == "root") & (rows.method != ROUNDED)]
     methods = list(dict.fromkeys(kept.method))
     figure, panels = plt.subplots(1, len(QUERIES), figsize=(12, 3.4), sharey=True)
     for panel, query in zip(panels, QUERIES, strict=True):
@@ -236,33 +235,26 @@ def plot(rows: pd.DataFrame, path: Path) -> None:
     panels[0].set_ylabel("mean absolute error, persons")
     panels[0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=90)
+    figure.savefig(folder / "tabulation-accuracy.png", dpi=90)
 
 
-def main() -> None:
-    """Measure, print and draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--states", default="DE,ME,RI,VT", help="postal codes; empty for all")
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--invariants", default="root,state,county")
-    parser.add_argument("--out", type=Path, help="a folder for the plot and the rows")
-    given = parser.parse_args()
-    if not given.data.exists():
-        raise SystemExit(f"there is no file {given.data}: give persons by precinct with --data")
-    nation = Nation.read(given.data, [one for one in given.states.split(",") if one])
+def run(
+    *,
+    states: Annotated[tuple[str, ...], "postal codes; empty for all"] = ("DE", "ME", "RI", "VT"),
+    runs: int = 10,
+    data: Annotated[Path, f"a folder with {FILE}"] = DATA,
+    invariants: Annotated[tuple[str, ...], "levels whose totals are fixed"] = ("root", *LEVELS[:2]),
+) -> Iterator[pd.DataFrame]:
+    nation = Nation.read(data, states)
     print(f"{nation.regions}; ρ = {rho_of(EPSILON, DELTA):.3f}", flush=True)
-    rows = study(nation, given.runs, given.invariants.split(","))
-    if given.out:
-        given.out.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out / "tabulation.parquet", index=False)
-        plot(rows[rows.invariants == "root"], given.out / "tabulation-accuracy.png")
-    for name, part in rows.groupby("invariants", sort=False):
-        print(f"\nmean absolute error, totals fixed down to: {name}\n\n{accuracy(part).to_string()}")
-    print(f"\nBlueDown's error over TopDown's\n\n{ratios(rows).to_string()}")
+    yield from study(nation, runs, invariants)
+
+
+def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    found = {
+        f"Mean absolute error, totals fixed down to: {name}": accuracy(part).reset_index()
+        for name, part in rows.groupby("invariants", sort=False)
+    }
     cpu = rows.groupby(["invariants", "method"], sort=False).cpu.median().unstack("method", sort=False)
-    print(f"\nCPU seconds, median\n\n{cpu.round(2).to_string()}")
-
-
-if __name__ == "__main__":
-    main()
+    found["BlueDown's error over TopDown's"] = ratios(rows).reset_index()
+    return {**found, "CPU seconds, median": cpu.round(2).reset_index()}

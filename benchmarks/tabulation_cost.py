@@ -1,7 +1,7 @@
 """How the cost of the tabulation's methods grows with the cells of a region, and with the regions.
 
-Run as ``python -m benchmarks.tabulation_cost [--limit 20] [--out FOLDER]``. All tables are made up:
-heavy-tailed counts. CPU seconds, proofs included; a curve stops after the first case beyond the limit.
+All tables are made up: heavy-tailed counts. CPU seconds, proofs included; a curve stops after the first case
+beyond the limit.
 
 Cells: one parent and 5 children; the queries are the total, each attribute, and every cell. Regions: a nation
 with 20 counties in a state and 20 precincts in a county, 16 cells, all marginals.
@@ -9,15 +9,14 @@ with 20 counties in a state and 20 precincts in a county, 16 cells, all marginal
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import on_cpu
 from benchmarks.tabulation import DELTA, EPSILON, METHODS, Nation, measured, solved_by
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.tabulation.family import nested, whole_histograms
@@ -37,13 +36,6 @@ STATES = (1, 4, 16)
 EACH = 20
 
 
-def cpu(job: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of all threads, and the result."""
-    started = time.process_time()
-    done = job()
-    return time.process_time() - started, done
-
-
 def by_cells(limit: float, races: tuple[int, ...] = RACES) -> Iterator[dict[str, Any]]:
     """One parent's children: least squares over the two levels; or level by level, and rounding."""
     down = True
@@ -58,7 +50,7 @@ def by_cells(limit: float, races: tuple[int, ...] = RACES) -> Iterator[dict[str,
         tree = BlockInference(
             Tree([np.zeros(CHILDREN, np.int64)]), workload, noisy, np.ones((2, queries), np.int64)
         )
-        row: dict[str, Any] = {"cells": workload.cells, "GLS": cpu(lambda: solve(tree))[0]}  # noqa: B023
+        row: dict[str, Any] = {"cells": workload.cells, "GLS": on_cpu(lambda: solve(tree))[0]}  # noqa: B023
         if down:
             none = np.zeros((CHILDREN, 0))
             family = Family(
@@ -72,7 +64,7 @@ def by_cells(limit: float, races: tuple[int, ...] = RACES) -> Iterator[dict[str,
                 none,
             )
             how, steps = ([tuple(range(queries))], nested(workload, None)), Steps()
-            row["least squares and rounding"], _ = cpu(lambda: whole_histograms(steps, "a", family, *how))  # noqa: B023
+            row["least squares and rounding"], _ = on_cpu(lambda: whole_histograms(steps, "a", family, *how))  # noqa: B023
             row["by"] = ", ".join(step.solution.backend for step in steps.kept)
             down = row["least squares and rounding"] <= limit
         yield row
@@ -97,40 +89,27 @@ def by_regions(limit: float, states: tuple[int, ...] = STATES) -> Iterator[dict[
         row: dict[str, Any] = {"regions": made.regions.tree.size}
         for method in METHODS:
             if method in running:
-                row[method] = cpu(lambda: solved_by(method, *data))[0]  # noqa: B023
+                row[method] = on_cpu(lambda: solved_by(method, *data))[0]  # noqa: B023
                 row[f"{method}, ms a region"] = 1e3 * row[method] / row["regions"]
                 if row[method] > limit:
                     running.discard(method)
         yield row
 
 
-def main() -> None:
-    """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds of a case")
-    parser.add_argument("--out", type=Path, help="a folder for the plot")
-    given = parser.parse_args()
-    list(by_cells(given.limit, RACES[:1]))  # compiled, not timed
-    cells = pd.DataFrame(by_cells(given.limit))
-    print(cells.to_string(index=False, float_format=lambda value: f"{value:.3g}"), "\n", flush=True)
-    regions = pd.DataFrame(by_regions(given.limit))
-    print(regions.T.to_string(header=False, float_format=lambda value: f"{value:,.3g}"))
-    if given.out:
-        plot(cells, given.out / "tabulation-cost.png")
+def run(*, limit: Annotated[float, "CPU seconds of a case"] = 20.0) -> Iterator[dict[str, Any]]:
+    list(by_cells(limit, RACES[:1]))  # compiled, not timed
+    yield from by_cells(limit)
+    yield from by_regions(limit)
 
 
-def plot(cells: pd.DataFrame, path: Path) -> None:
+def draw(rows: pd.DataFrame, folder: Path) -> None:
     """CPU seconds of a family by its cells."""
     import matplotlib.pyplot as plt
 
     figure, panel = plt.subplots(figsize=(5, 3.2))
     for name in ("least squares and rounding", "GLS"):
-        panel.loglog(cells.cells, cells[name], marker="o", label=name)
+        panel.loglog(rows.cells, rows[name], marker="o", label=name)
     panel.set(xlabel="cells of a region", ylabel="CPU seconds, 5 regions")
     panel.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
-if __name__ == "__main__":
-    main()
+    figure.savefig(folder / "tabulation-cost.png", dpi=110)

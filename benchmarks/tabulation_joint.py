@@ -1,13 +1,11 @@
 """How far the level-by-level methods are from the joint optimum, on trees that an integer program can solve.
 
-Run as ``python -m benchmarks.tabulation_joint [--runs 20]``. The tables are made up: a nation, 2 states and
-4 counties, of 4 cells. `Joint` minimizes the weighted squares of all levels over whole, consistent
-tables. The same measurements are given to all methods; ρ = 0.5.
+The tables are made up: a nation, 2 states and 4 counties, of 4 cells. `Joint` minimizes the weighted squares
+of all levels over whole, consistent tables. The same measurements are given to all methods; ρ = 0.5.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +29,7 @@ def nation(rng: np.random.Generator) -> Nation:
     return Nation(Hierarchy(("root", "state", "county"), tuple(names), tree), (2, 2), counts)
 
 
-def compare(runs: int) -> Iterator[dict[str, Any]]:
+def run(*, runs: int = 20) -> Iterator[dict[str, Any]]:
     """The cost, the errors and the time of each method in each run."""
     for seed in range(runs):
         made = nation(np.random.default_rng(seed))
@@ -49,19 +47,11 @@ def compare(runs: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def main() -> None:
-    """Compare and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=20)
-    given = parser.parse_args()
-    rows = pd.DataFrame(compare(given.runs))
+def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     best = rows[rows.method == "Joint"].set_index("seed").cost
-    rows["cost above Joint's"] = rows.cost / best.reindex(rows.seed).to_numpy() - 1
+    rows = rows.assign(**{"cost above Joint's": rows.cost / best.reindex(rows.seed).to_numpy() - 1})
     by = rows.groupby("method", sort=False)
-    print(by.mean(numeric_only=True).drop(columns=["seed", "cost"]).T.to_string(float_format="{:.3g}".format))
-    print("\ncost above Joint's, least and most:")
-    print(by["cost above Joint's"].agg(["min", "max"]).T.to_string(float_format="{:.3g}".format))
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        "Means": by[["county: total", "county: cells", "cost above Joint's"]].mean().reset_index(),
+        "Cost above Joint's": by["cost above Joint's"].agg(["min", "max"]).reset_index(),
+    }

@@ -51,7 +51,7 @@ def test_the_noise_spends_the_budget(fixed):
 
 def test_every_method_is_judged():
     nation = tabulation.Nation.of(persons())
-    rows = tabulation.study(nation, 2, ["root", "state"])
+    rows = pd.concat(tabulation.study(nation, 2, ["root", "state"]), ignore_index=True)
     shown = {*tabulation.METHODS, tabulation.ROUNDED, "InfTDA"}
     assert {name: set(part.method) for name, part in rows.groupby("invariants")} == {
         "root": shown,
@@ -75,7 +75,7 @@ def test_errors_are_means_over_regions_and_answers():
 
 
 def test_cvxpy_solves_the_same_families():
-    rows = families.compare(tabulation.Nation.of(persons()))
+    rows = pd.DataFrame(families.compare(tabulation.Nation.of(persons())))
     assert rows.groupby("children").size().to_dict() == {"state": 1, "county": 2, "precinct": 3}
     assert rows.proved.all()
     assert rows["objective apart"].abs().max() < 1e-5
@@ -88,7 +88,7 @@ def test_costs_are_measured():
 
 
 def test_no_method_costs_less_than_the_joint_optimum():
-    rows = pd.DataFrame(tabulation_joint.compare(2)).pivot_table("cost", "seed", "method")
+    rows = pd.DataFrame(tabulation_joint.run(runs=2)).pivot_table("cost", "seed", "method")
     assert len(rows) == 2
     assert (rows.Joint <= rows.BlueDown * (1 + 1e-9)).all()
     assert (rows.Joint < rows.TopDown).all()
@@ -96,7 +96,7 @@ def test_no_method_costs_less_than_the_joint_optimum():
 
 def test_without_the_bureaus_code_nothing_is_compared(tmp_path):
     with pytest.raises(SystemExit, match="no checkout of uscensusbureau"):
-        bureau.bureau(tmp_path)
+        bureau.passes(tmp_path)
     codes = bureau.codes_of(Tree([[0, 0], [0, 1, 1]]))
     assert [len(code) for code in codes] == [1, 7, 7, 13, 13, 13]
     assert codes[5].startswith(codes[2])
@@ -106,7 +106,7 @@ def test_estimates_agree_with_the_bureaus_code():
     folder = os.environ.get("HIERDP_BUREAU")
     if folder is None:
         pytest.skip("HIERDP_BUREAU names no checkout of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation")
-    found = bureau.compare(bureau.bureau(Path(folder)), "HOUSEHOLDSMALL_SCHEMA", (3, 4))
+    found = bureau.compare(bureau.passes(Path(folder)), "HOUSEHOLDSMALL_SCHEMA", (3, 4))
     assert found["estimates apart"] < 1e-6
     assert found["variances apart"] < 1e-9
 

@@ -1,31 +1,34 @@
 """Peers solve the models' problems, curves stop where they should, and quoted numbers are measured ones."""
 
 import importlib.metadata
+import types
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from cvxpy.error import SolverError
 
+from benchmarks import __main__ as harness
 from benchmarks import (
     fast_paths,
+    findings,
     formulations,
     group_size_memory,
     growth,
     growth_report,
-    headline,
     imports,
     instances,
-    measuring,
-    noisy_releases,
-    release_growth,
+    peers,
+    releases,
+    tables,
 )
-from benchmarks.findings import __main__ as findings
-from benchmarks.peers import __main__ as peers
+from benchmarks.child import apart, hierdp, needed
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
 from hierdp.counts import size_table
+from hierdp.errors import InputError
 from hierdp.execution import store
 from hierdp.measurements import file
 from hierdp.measurements.recording import Recording
@@ -97,11 +100,11 @@ def test_the_peers_table_by_hand():
         row("hierdp", 2e-6), row("cvxpy", 1e-3, gap=-0.5, breaks="|x| is broken"),
         row("Pyomo, HiGHS", None, failed="RuntimeError: no", gap=None),
     ])  # fmt: skip
-    table = peers.table(frame)
+    table = peers.summary(frame)
     assert table.iloc[1].tolist() == ["Chebyshev", "90", "cvxpy", "1 ms", "500", "1,000", "2", "-5.0e-01",
                                       r"\|x\| is broken"]  # fmt: skip
     assert table.iloc[2].tolist() == ["Chebyshev", "100", "Pyomo, HiGHS", "", "", "", "", "", "no"]
-    alone = peers.table(frame.iloc[1:2])  # without hierdp's own row
+    alone = peers.summary(frame.iloc[1:2])  # without hierdp's own row
     assert alone["× hierdp"].tolist() == [""]
 
 
@@ -120,9 +123,9 @@ def test_every_model_with_a_fast_path_has_a_family_and_names_do_not_collide():
     assert len(names) == len(set(names))
 
 
-def test_the_tables_of_noisy_releases_have_the_regions_that_their_rows_name(monkeypatch):
-    monkeypatch.setattr(noisy_releases, "HOUSEHOLDS", 40_000)
-    people, places = noisy_releases.households(), noisy_releases.counties()
+def test_the_tables_of_releases_have_the_regions_that_their_rows_name(monkeypatch):
+    monkeypatch.setattr(releases, "HOUSEHOLDS", 40_000)
+    people, places = releases.households(), releases.counties()
     assert people.household.nunique() == 40_000
     assert people.groupby("part", observed=True).state.nunique().max() == 1
     assert people.part.dtype.categories.size == 7_592
@@ -143,32 +146,29 @@ def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances
 
 def test_a_row_of_fast_paths_is_of_the_largest_instance():
     family = next(one for one in growth.FAMILIES if one.name == "Chebyshev")
-    name, size, *rest = fast_paths.measure(family, runs=1, most=1_000).split()
-    assert (name, size) == ("Chebyshev", "1,000")
-    assert all(float(ratio) > 0 for ratio in rest[:6])
+    row = fast_paths.measure(family, runs=1, most=1_000)
+    assert (row.pop("model"), row["elements"]) == ("Chebyshev", 1_000)
+    assert all(value > 0 for value in row.values())
 
 
 def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
-    monkeypatch.setattr(release_growth, "SMALLEST", 12)
-    people = release_growth.table(12, 3)
+    monkeypatch.setattr(releases, "SMALLEST", 12)
+    people = releases.table(12, 3)
     assert (len(people), list(people)) == (4, ["l0", "l1", "l2", "home"])
-    (line,) = release_growth.rows(12, [3])
-    regions, levels, *figures = line.split()
-    assert (regions, levels, len(figures)) == ("12", "3", 5)
-    assert all(float(figure.replace(",", "")) > 0 for figure in figures)
+    (row,) = releases.run(most=12, levels=(3,))
+    assert (row["regions"], row["levels"]) == (12, 3)
+    assert row["MB"] > 50  # a process of its own, with its libraries
+    assert all(value > 0 for value in row.values())
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
-def test_memory_is_measured_by_stage(monkeypatch, capsys):
+def test_memory_is_measured_by_stage(monkeypatch):
     sets = [(size_table, "LARGE"), (size_table, "PART"), (post_processing, "CELLS_A_BLOCK")]
     sets += [(Steps, "MOST"), (Recording, "MOST"), (file, "ROWS")]
     for module, name in sets:
         monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets
-    monkeypatch.setattr("sys.argv", ["group_size_memory", "--regions", "400"])
-    group_size_memory.main()
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[:28].strip() for line in lines[1:-1]] == [
-        "libraries",
+    rows = list(group_size_memory.run(regions=400))
+    assert [row["stage"] for row in rows[:-3]] == [
         "read and count",
         "draw noise",
         "post-process and prove",
@@ -176,13 +176,13 @@ def test_memory_is_measured_by_stage(monkeypatch, capsys):
         "write",
         "check",
     ]
-    assert "MB in proofs.zip" in lines[-1]
-    assert "MB in measurements.parquet" in lines[-1]
+    assert [row["file"] for row in rows[-3:]] == ["proofs.zip", "measurements.parquet", "all"]
+    assert all(row["MB"] > 0 for row in rows[-3:])
 
 
 def test_a_command_that_fails_says_why():
-    with pytest.raises(RuntimeError, match=r"hierdp check /no/such/folder:\n[^$]*no/such"):
-        release_growth.run("check", "/no/such/folder")
+    with pytest.raises(RuntimeError, match=r"^hierdp check /no/such/folder: .*no/such"):
+        needed(hierdp, "check", "/no/such/folder")
 
 
 def point(model, size, program, seconds, verdict="solved", failed="", mb=1.0):
@@ -196,14 +196,13 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
     asked = []
     taken = {"fast": 0.1, "highs": 0.5, "clarabel": 3.0}
 
-    def measured(_, given, __):
-        model, size, program, _ = given
-        asked.append((int(size), program))
-        row = point(model, int(size), program, taken[program] * int(size) / 10_000, mb=int(size) / 4_000)
+    def measured(_, model, size, program, *__, **___):
+        asked.append((size, program))
+        row = point(model, size, program, taken[program] * size / 10_000, mb=size / 4_000)
         row["verdict"] = "stopped" if program != "fast" and row["seconds"] > 20 else row["verdict"]
         return {name: row[name] for name in growth.MEASURED} | {"failed": ""}
 
-    monkeypatch.setattr(growth.measuring, "apart", measured)
+    monkeypatch.setattr(growth, "apart", measured)
     monkeypatch.setattr(growth, "EXACT", ("highs", "clarabel"))
     monkeypatch.setattr(growth, "FAMILIES", [one for one in growth.FAMILIES if one.name == "Isotonic, L2"])
     rows = list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), []))
@@ -218,16 +217,12 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
     assert list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), rows)) == []  # it resumes
     assert len(asked) == before
     heavy = point("Isotonic, L2", 10**6, "fast", 0.1, mb=3_000)
-    assert growth.stops(pd.DataFrame([heavy]), 60.0)["Isotonic, L2"].endswith("about 29 GB")
+    assert growth.stops(pd.DataFrame([heavy]), 60.0)["Isotonic, L2"].endswith("about 30 GB")
 
 
 def test_a_process_that_fails_says_how():
-    found = measuring.apart("benchmarks.growth", ["no such family", "100", "fast", "1"], 60)
-    assert found["failed"] == "StopIteration"
-    assert (
-        measuring.apart("benchmarks.growth", ["Merging", "100", "fast", "1"], 0.01)["failed"]
-        == "stopped after 0.01 s"
-    )
+    assert apart(growth.alone, "no such family", 100, "fast", 1, seconds=60)["failed"] == "StopIteration"
+    assert apart(growth.alone, "Merging", 100, "fast", 1, seconds=0.01) == {"failed": "stopped after 0.01 s"}
 
 
 ROWS = [
@@ -244,7 +239,7 @@ def test_the_headline_by_hand():
          ("p", "Chebyshev", "fast", "solved"), ("q", "Merging", "highs", "solved")],
         columns=["problem", "model", "backend", "verdict"],
     ).assign(objective=1.0, bound=1.0, proved=True)  # fmt: skip
-    lines = headline.table_lines(headline.headline(pd.DataFrame(ROWS), bench))
+    lines = tables.table_lines(tables.headline(pd.DataFrame(ROWS), bench))
     assert len(lines) == 3
     cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
     assert cells == ["Chebyshev", "1,000", "20 µs", "20 µs", "cp-sat, 2 s", "50,000", "10,000", "100 µs",
@@ -254,13 +249,13 @@ def test_the_headline_by_hand():
 def test_marked_places_are_filled(tmp_path):
     pd.DataFrame(ROWS, columns=growth.COLUMNS).to_parquet(tmp_path / "growth.parquet")
     text = "a\n<!-- benchmarks: growth -->\nold\n<!-- /benchmarks -->\nb <!-- benchmarks: NAME -->"
-    made = headline.filled(text, tmp_path)
+    made = tables.filled(text, tmp_path)
     assert made.startswith("a\n<!-- benchmarks: growth -->\n\n![")
     assert "| Chebyshev | 1,000 |" in made
     assert "old" not in made
-    assert headline.filled(made, tmp_path) == made
-    with pytest.raises(ValueError, match="there is no table 'other'"):
-        headline.table("other", tmp_path)
+    assert tables.filled(made, tmp_path) == made
+    with pytest.raises(InputError, match="there is no table 'other'"):
+        tables.table("other", tmp_path)
 
 
 def test_curves_are_drawn_and_described(tmp_path):
@@ -281,14 +276,15 @@ def test_curves_are_drawn_and_described(tmp_path):
         "docs/benchmark.md",
         "docs/instances.md",
         "docs/solver-findings.md",
+        "docs/solver-settings.md",
         "benchmarks/results/README.md",
     ],
 )
 def test_what_is_quoted_is_what_was_measured(file):
     text = (ROOT / file).read_text(encoding="utf-8")
-    if not (headline.RESULTS / "growth.parquet").exists():
+    if not (tables.RESULTS / "growth.parquet").exists():
         pytest.skip("nothing was measured yet")
-    assert headline.filled(text) == text, f"run: python -m benchmarks.headline --into {file}"
+    assert tables.filled(text) == text, f"run: python -m benchmarks tables --into {file}"
 
 
 @pytest.mark.parametrize(
@@ -296,26 +292,26 @@ def test_what_is_quoted_is_what_was_measured(file):
     [
         ("bench", runs.COLUMNS, runs.LATER),
         ("solvers", runs.COLUMNS, runs.LATER),
-        ("formulations", formulations.COLUMNS, {}),
+        ("formulations", formulations.KEY, {}),
         ("peers", peers.COLUMNS, {}),
         ("growth", growth.COLUMNS, {}),
     ],
 )
 def test_committed_results_are_small_and_whole(name, columns, later):
-    path = headline.RESULTS / f"{name}.parquet"
+    path = tables.RESULTS / f"{name}.parquet"
     if not path.exists():
         pytest.skip("nothing was measured yet")
     assert path.stat().st_size < 1_000_000
     assert len(store.read(path, columns, later))
 
 
-@pytest.mark.parametrize("path", sorted(headline.RESULTS.glob("*.parquet")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(tables.RESULTS.glob("*.parquet")), ids=lambda path: path.stem)
 def test_no_result_is_committed_that_a_licence_forbids_to_publish(path):
     """docs/benchmark.md, "What licences allow"."""
     rows = pd.read_parquet(path)
     for column in ("backend", "program"):
         if column in rows:
-            named = rows[column].str.lower().str.contains("|".join(headline.UNPUBLISHED))
+            named = rows[column].str.lower().str.contains("|".join(tables.UNPUBLISHED))
             assert not named.any(), rows.loc[named, column].unique()
 
 
@@ -331,25 +327,23 @@ def edition(backend, problem, verdict="solved", seconds=0.1, which="small"):
 
 def test_an_edition_is_shown_from_its_file_only(tmp_path):
     text = "<!-- benchmarks: edition-table -->\nold\n<!-- /benchmarks -->"
-    assert "has not been run yet: `make edition`" in headline.filled(text, tmp_path)
+    assert "has not been run yet: `make edition`" in tables.filled(text, tmp_path)
     made = [edition("highs", "p"), edition("scip", "p", "stopped"), edition("highs", "q")]
     made += [edition("highs", "r", which="medium"), edition("scip", "r", "licence", which="medium")]
     pd.DataFrame(made, columns=runs.COLUMNS).to_parquet(tmp_path / "edition-2026.2.parquet")
-    shown = headline.filled(text, tmp_path)  # without q, which SCIP has not run yet
+    shown = tables.filled(text, tmp_path)  # without q, which SCIP has not run yet
     assert "| highs | 2.5 | 1 of 1 | 0 | 0.1 | 1 of 1 | 0 | 0.1 |" in shown
     assert "| scip | 2.5 | 0 of 1 | 0 | 10.0 |" in shown
-    assert headline.table("edition", tmp_path).splitlines()[0] == (
+    assert tables.table("edition", tmp_path).splitlines()[0] == (
         "- *small*: 2 problems, 2 backends, each run 3 times, at most 10 s and 8 GB, 1 thread; M; "
         "load 0.3 (median), 0.3 (largest); Python 3.11; 2026-11-24 to 2026-11-24"
     )
     rows = pd.DataFrame([edition("highs", "p"), edition("scip", "q")])
     with pytest.raises(ValueError, match="no rows of the set 'small' that all backends ran"):
-        headline.compared(rows, "small")
+        tables.compared(rows, "small")
 
 
-def test_the_page_of_findings_has_a_row_for_each_script():
-    page = (ROOT / findings.PAGE).read_text(encoding="utf-8")
-    assert findings.filled(page) == page, "run: python -m benchmarks.findings --into docs/solver-findings.md"
+def test_the_findings_have_a_row_for_each_script():
     named = {f"benchmarks/findings/{path.name}" for path in findings.scripts()}
     assert set(findings.saved()) == named
     for row in findings.saved().values():
@@ -359,20 +353,94 @@ def test_the_page_of_findings_has_a_row_for_each_script():
 
 def test_a_finding_is_run_again_in_a_process_of_its_own(tmp_path):
     (script,) = [path for path in findings.scripts() if path.stem == "highs_tight_tolerance"]
-    row = findings.run(script)
+    row = findings.rerun(script)
     assert set(row) == set(findings.COLUMNS)
     assert importlib.metadata.version("highspy") in (row["still in"], row["no longer in"])
     broken = tmp_path / "broken.py"
     broken.write_text("FINDING = {}\n\n\ndef still():\n    raise ValueError('no such option')\n")
-    assert findings.run(broken) == "ValueError: no such option"
+    assert findings.rerun(broken) == "ValueError: no such option"
 
 
-def test_modules_are_charged_to_their_library():
-    assert imports.group("pandas.core.frame") == imports.group("pyarrow") == "pyarrow, pandas"
-    assert imports.group("models.tree") == imports.HIERDP
-    assert imports.group("sqlglot") == imports.OTHERS
-    spent = imports.charged(["hierdp.errors", "no such module"])
-    assert list(spent) == [*imports.LIBRARIES, imports.OTHERS, imports.HIERDP]
+def test_imports_are_charged_to_their_library_with_the_modules_that_ask():
+    assert imports.library("models.tree") == "hierdp"
+    assert imports.library("json.decoder") == imports.PYTHON
+    assert imports.library("pandas.core.frame") == "pandas"
+    rows = {row["library"]: row for row in imports.run(runs=1, commands=("check",), least=0)}
+    assert rows["the whole command"]["CPU ms"] > rows["numpy"]["CPU ms"] > 0
+    assert (
+        rows["numpy"]["asked for by"].rpartition("→")[2].strip().startswith(("hierdp", "models", "solvers"))
+    )
+    (row,) = imports.run(runs=1, commands=("help",), module="pandas")
+    assert row == {"command": "help", "asked for by": "not imported"}
+
+
+def benchmark(**parts):
+    """A module of a benchmark."""
+    made = types.ModuleType("made")
+    vars(made).update(parts)
+    return made
+
+
+def test_every_benchmark_is_listed_with_a_line_and_has_help(capsys):
+    harness.main([])
+    listed = capsys.readouterr().out
+    for name, line in harness.benchmarks().items():
+        assert f"{name} " in listed and line in listed  # noqa: PT018
+        assert len(line) < 110
+        with pytest.raises(SystemExit) as ended:
+            harness.main([name, "--help"])
+        assert ended.value.code == 0
+        assert "--report" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"no benchmark 'grwth'\. Did you mean growth\?"):
+        harness.main(["grwth"])
+
+
+def test_options_are_the_parameters_of_a_benchmark():
+    def run(
+        *,
+        needed: Annotated[Path, "a file, 100 %"],
+        many: int = 3,
+        names: tuple[str, ...] = ("a",),
+        share: float | None = None,
+        quick: bool = False,
+    ): ...
+
+    parser = harness.options("made", benchmark(run=run))
+    given = parser.parse_args(["--needed", "f", "--names", "x, y", "--share", "0.5", "--quick"])
+    assert vars(given) == {
+        "needed": Path("f"), "many": 3, "names": ("x", "y"), "share": 0.5, "quick": True,
+        "out": None, "minutes": None, "report": None,
+    }  # fmt: skip
+    assert "a file, 100 %" in parser.format_help()
+    with pytest.raises(SystemExit):
+        parser.parse_args([])
+
+
+def test_a_growing_table_resumes_and_others_are_replaced(tmp_path, capsys):
+    def run(*, known: Any, most: int = 3):
+        for n in range(most):
+            if n not in set(known["n"]):
+                yield {"n": n, "root": n**0.5}
+
+    grown, out = benchmark(run=run, KEY=["n"]), tmp_path / "rows.parquet"
+    harness.measured(grown, {"most": 2}, out, None)
+    harness.measured(grown, {"most": 4}, out, minutes=1e-9)  # ends after a row
+    assert "the same command goes on" in capsys.readouterr().out
+    assert len(harness.measured(grown, {}, None, None)) == 3
+    rows = pd.read_parquet(out)
+    assert rows["n"].tolist() == [0, 1, 2]
+    assert set(rows) == {"n", "root", "python", "versions", "machine", "load"}
+    assert "numpy" in rows["versions"][0]
+
+    def table():
+        yield {"n": 7}
+        yield pd.DataFrame({"n": [8, 9]})
+
+    harness.measured(benchmark(run=table), {}, out, None)
+    assert pd.read_parquet(out)["n"].tolist() == [7, 8, 9]
+    shown = capsys.readouterr().out
+    assert "| 7 " in shown
+    assert "| 8 " not in shown  # a table of many rows is summarized, not printed
 
 
 def test_every_formulation_has_the_same_optimum():
@@ -401,9 +469,9 @@ def test_formulations_are_counted_by_hand():
     frame = pd.DataFrame(
         rows, columns=["problem", "cells", "form", "backend", "seed", "verdict", "cpu_seconds"]
     )
-    (line,) = formulations.table(frame).to_dict("records")
+    (line,) = formulations.summary(frame).to_dict("records")
     mean = np.exp(np.log([0.11, formulations.SECONDS + 0.01]).mean()) - 0.01
     assert line == {"costs": "squares", "cells": 30, "solver": "highs", "all lines": "0.1",
                     "steps": f"{mean:.2g} (1 of 2)"}  # fmt: skip
     none = frame.assign(verdict="bound")
-    assert formulations.table(none).empty
+    assert formulations.summary(none).empty

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.which_wins import __main__ as script
+from benchmarks import which_wins as script
 from benchmarks.which_wins import decision, flows, histograms, page, sizes
 from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
@@ -95,8 +95,7 @@ def tiny():
 @pytest.mark.parametrize("kind", quick(script.KINDS, first=2))
 def test_the_script_runs_and_its_winners_have_the_least_errors(kind, tiny, monkeypatch, tmp_path):
     monkeypatch.setitem(script.KINDS, kind, (lambda *_: tiny[kind], script.KINDS[kind][1]))
-    monkeypatch.setattr("sys.argv", ["which_wins", "--only", kind, "--runs", "2", "--results", str(tmp_path)])
-    script.main()
+    assert list(script.run(only=(kind,), runs=2, results=tmp_path))
     rows = script.read(tmp_path)
     assert list(rows) == [*COLUMNS, "seconds"]
     assert rows.groupby(["data", "level", "metric", "method"]).size().unique().tolist() == [2]
@@ -107,7 +106,7 @@ def test_the_script_runs_and_its_winners_have_the_least_errors(kind, tiny, monke
         best = found[(found.data == key[0]) & (found.level == key[1]) & (found.metric == key[2]) & found.best]
         assert best["mean"].tolist() == pytest.approx([least])
     changed = (tmp_path / f"{kind}.parquet").stat().st_mtime_ns
-    script.main()  # the cases are there
+    assert list(script.run(only=(kind,), runs=2, results=tmp_path)) == []  # the cases are there
     assert (tmp_path / f"{kind}.parquet").stat().st_mtime_ns == changed
 
 
@@ -140,10 +139,9 @@ def test_nearly_empty_histograms_are():
     assert max(share for name, share in empty.items() if name not in decision.NEARLY_EMPTY) < 0.53
 
 
-def test_a_table_is_printed_by_its_name(monkeypatch, capsys):
-    for name, shown in (("runs", "Runs of each method: 10."), ("", "kld\nbins\nranges\n")):
-        monkeypatch.setattr("sys.argv", ["which_wins", "--table", *([name] if name else [])])
-        script.main()
+def test_a_table_is_printed_by_its_name(capsys):
+    for name, shown in (("runs", "Runs of each method: 10."), ("names", "kld\nbins\nranges\n")):
+        assert list(script.run(table=name)) == []
         assert shown in capsys.readouterr().out
 
 
@@ -151,7 +149,7 @@ def test_a_table_is_printed_by_its_name(monkeypatch, capsys):
 def test_pages_show_what_was_measured(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert page.MARKED.search(text)
-    assert page.filled(text, script.read()) == text, "run: python -m benchmarks.which_wins --pages docs"
+    assert page.filled(text, script.read()) == text, "run: python -m benchmarks which_wins --pages docs"
 
 
 def test_committed_results_are_small_and_of_ten_runs():

@@ -1,10 +1,10 @@
 """Least squares over all regions: the Census Bureau's published code and ours, on the same measurements.
 
-Run as ``python -m benchmarks.peers.bureau --bureau FOLDER``. FOLDER is a checkout of the repository
-``uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation`` (public domain), which is not part of hierdp. Its
-two passes are functions of one region or one parent, which Spark maps over the regions. Here they are
-called in a loop instead, so Spark and its costs play no part; if PySpark is missing, empty modules take its
-place. As in the Bureau's own runs, all regions of the last level share one covariance matrix.
+``--bureau`` is a checkout of the repository ``uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation`` (public
+domain), which is not part of hierdp. Its two passes are functions of one region or one parent, which Spark
+maps over the regions. Here they are called in a loop instead, so Spark and its costs play no part; if PySpark
+is missing, empty modules take its place. As in the Bureau's own runs, all regions of the last level share one
+covariance matrix.
 
 The measurements are made up: discrete Gaussian noise on marginals of heavy-tailed counts, in two of the
 Bureau's schemas: households, 2 × 24 = 48 cells, and the redistricting data, 8 × 2 × 2 × 63 = 2,016 cells.
@@ -12,22 +12,21 @@ Bureau's schemas: households, 2 × 24 = 48 cells, and the redistricting data, 8 
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import MagicMock
 
 import numpy as np
 
+from benchmarks.measuring import on_cpu
 from models import BlockInference, Workload
 from models.arithmetic.arrays import Floats
 from models.synthetic import heavy_tailed, noise
@@ -58,7 +57,7 @@ CASES = (
 """The schema, and the number of children of a region on each level."""
 
 
-def bureau(folder: Path) -> Any:
+def passes(folder: Path) -> Any:
     """The module with the Bureau's two passes."""
     if not (folder / "GLS" / "main_two_pass_alg.py").exists():
         raise SystemExit(
@@ -93,7 +92,7 @@ def codes_of(tree: Tree) -> list[str]:
     return codes
 
 
-def theirs(passes: Any, schema: str, model: BlockInference) -> tuple[Floats, Mapping[int, Floats]]:
+def theirs(bureau: Any, schema: str, model: BlockInference) -> tuple[Floats, Mapping[int, Floats]]:
     """Every region's estimate, and its covariance except on the last level, by the Bureau's functions."""
     tree, workload, names = model.tree, model.workload, list(SCHEMAS[schema][1])
     noisy, weights = model.data
@@ -107,18 +106,18 @@ def theirs(passes: Any, schema: str, model: BlockInference) -> tuple[Floats, Map
                 "value": noisy[v, first:end],
                 "variance": 1 / weights[tree.level[v], q],
                 "levels": None,
-                passes.FROM_ZERO_CONSTR: False,
+                bureau.FROM_ZERO_CONSTR: False,
             }
             for q, (name, (first, end)) in enumerate(zip(names, answers, strict=True))
         }
 
     def first_estimate(v: int, **more: Any) -> dict[str, Any]:
-        found: dict[str, Any] = passes.init_bottom_up_pass(schema, measured(v), last, None, **more)
+        found: dict[str, Any] = bureau.init_bottom_up_pass(schema, measured(v), last, None, **more)
         return found
 
     leaves, inner = tree.leaves.tolist(), tree.internal.tolist()
     one = SimpleNamespace(value=first_estimate(leaves[0])["covar_cond_g_minus"])
-    inverse = passes.inv(one.value)
+    inverse = bureau.inv(one.value)
     number = SimpleNamespace(value={codes[v]: int(start[v + 1] - start[v]) for v in tree.parent[leaves]})
     rows = {
         v: first_estimate(v, skip_matrix_save=True, bg_fanout_values=number, covar_cond_g_minus_block=one)
@@ -128,31 +127,24 @@ def theirs(passes: Any, schema: str, model: BlockInference) -> tuple[Floats, Map
     def added(v: int) -> dict[str, Any]:
         below = child[start[v] : start[v + 1]].tolist()
         total = deepcopy(rows[below[0]])
-        return reduce(passes.sum_cond_g_minus, (rows[c] for c in below[1:]), total)
+        return reduce(bureau.sum_cond_g_minus, (rows[c] for c in below[1:]), total)
 
     for v in reversed(inner):
-        rows[v] = passes.bottom_up_pass((first_estimate(v), added(v)), top, one, inverse)[1]
+        rows[v] = bureau.bottom_up_pass((first_estimate(v), added(v)), top, one, inverse)[1]
     estimates = {0: rows[0]["beta_tilde"]}
     for v in inner:
         total = added(v)
         sums = {"sum_beta_hat_cond_g_minus": total["beta_hat_cond_g_minus"]}
         at_the_end = total["covar_cond_g_minus"] is None
         if not at_the_end:
-            sums["sum_covar_cond_g_minus_inv"] = passes.inv(total["covar_cond_g_minus"])
+            sums["sum_covar_cond_g_minus_inv"] = bureau.inv(total["covar_cond_g_minus"])
         for c in child[start[v] : start[v + 1]].tolist():
-            passes.create_top_down_child_est(rows[c], sums, rows[v], at_the_end)
+            bureau.create_top_down_child_est(rows[c], sums, rows[v], at_the_end)
             estimates[c] = rows[c]["beta_tilde"]
     return np.array([estimates[v] for v in range(tree.size)]), {v: rows[v]["covar_tilde"] for v in inner}
 
 
-def on_cpu(job: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of all threads, and the result."""
-    started = time.process_time()
-    done = job()
-    return time.process_time() - started, done
-
-
-def compare(passes: Any, schema: str, children: Sequence[int], seed: int = 0) -> dict[str, Any]:
+def compare(bureau: Any, schema: str, children: Sequence[int], seed: int = 0) -> dict[str, Any]:
     """Time of both, and the largest differences between their estimates and their variances.
 
     Variances are compared of the total, a cell, and a sum of random cells, for all but the last level.
@@ -163,7 +155,7 @@ def compare(passes: Any, schema: str, children: Sequence[int], seed: int = 0) ->
     mine, found = on_cpu(lambda: solve(model))
     assert found.certificate is not None
     assert found.certificate.optimal
-    spent, (estimates, covariance) = on_cpu(lambda: theirs(passes, schema, model))
+    spent, (estimates, covariance) = on_cpu(lambda: theirs(bureau, schema, model))
     cells = model.workload.cells
     sums = [np.ones(cells), np.eye(1, cells).ravel(), rng.integers(0, 2, cells).astype(float)]
     held = np.array([[q @ matrix @ q for q in sums] for matrix in covariance.values()])
@@ -181,16 +173,7 @@ def compare(passes: Any, schema: str, children: Sequence[int], seed: int = 0) ->
     }
 
 
-def main() -> None:
-    """Compare and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bureau", type=Path, required=True, help="a checkout of the Bureau's repository")
-    given = parser.parse_args()
-    passes = bureau(given.bureau)
+def run(*, bureau: Annotated[Path, "a checkout of the Bureau's repository"]) -> Iterator[dict[str, Any]]:
+    found = passes(bureau)
     for schema, children in CASES:
-        row = compare(passes, schema, children)
-        print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        yield compare(found, schema, children)

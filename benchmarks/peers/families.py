@@ -1,8 +1,8 @@
 """Non-negative least squares, a parent at a time: cvxpy with Clarabel and ours, on the same families.
 
-Run as ``python -m benchmarks.peers.families [--states VT] [--data FILE]``. The families are those of TopDown
-in one pass: noisy answers to all four marginals, the parent's table as the constraint, non-negative cells.
-The parents' tables are the true ones, so that the families do not depend on the solver.
+The families are those of TopDown in one pass: noisy answers to all four marginals, the parent's table as the
+constraint, non-negative cells. The parents' tables are the true ones, so that the families do not depend on
+the solver.
 
 cvxpy gets the program as its users would write it, built anew for each parent; Clarabel has its default
 tolerances. Its answer's cells below 0 are as the solver left them. private-pgm, which estimates consistent
@@ -11,17 +11,16 @@ marginals from the same measurements, is not on the package index; it is not com
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 
-from benchmarks.tabulation import DATA, DELTA, EPSILON, Nation, measured
+from benchmarks.measuring import DATA, on_cpu
+from benchmarks.tabulation import DELTA, EPSILON, FILE, Nation, measured
 from hierdp.mechanisms.tabulation.problem import Measured
 from hierdp.privacy.conversion import rho_of
 from models import WorkloadLeastSquares
@@ -56,47 +55,39 @@ def by_cvxpy(model: WorkloadLeastSquares) -> Floats:
     return np.asarray(x.value)
 
 
-def compare(nation: Nation, seed: int = 0) -> pd.DataFrame:
+def compare(nation: Nation, seed: int = 0) -> Iterator[dict[str, Any]]:
     """A row for each parent: CPU seconds of both, and what Clarabel's answer costs and violates."""
     measurements, _ = measured(nation, 0, rho_of(EPSILON, DELTA), seed)
-    rows: list[dict[str, Any]] = []
     for level, model in families(nation, measurements):
-        started = time.process_time()
-        mine = solve(model)
-        between = time.process_time()
-        theirs = by_cvxpy(model)
-        ended = time.process_time()
+        own, mine = on_cpu(lambda: solve(model))  # noqa: B023
+        peer, theirs = on_cpu(lambda: by_cvxpy(model))  # noqa: B023
         assert mine.objective is not None
         assert mine.certificate is not None
         best = float(mine.objective)
-        rows.append(
-            {
-                "children": level,
-                "cells": model.answer_size,
-                "proved": mine.certificate.optimal,
-                "objective apart": (float(model.objective(theirs)) - best) / max(best, 1.0),
-                "lowest cell": float(theirs.min()),
-                "sums apart": float(np.abs(theirs.sum(axis=0) - np.asarray(model.parent)).max()),
-                "ours": between - started,
-                "theirs": ended - between,
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "children": level,
+            "cells": model.answer_size,
+            "proved": mine.certificate.optimal,
+            "objective apart": (float(model.objective(theirs)) - best) / max(best, 1.0),
+            "lowest cell": float(theirs.min()),
+            "sums apart": float(np.abs(theirs.sum(axis=0) - np.asarray(model.parent)).max()),
+            "ours": own,
+            "theirs": peer,
+        }
 
 
-def main() -> None:
-    """Compare and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--states", default="VT", help="postal codes")
-    parser.add_argument("--data", type=Path, default=DATA)
-    given = parser.parse_args()
-    if not given.data.exists():
-        raise SystemExit(f"there is no file {given.data}: give persons by precinct with --data")
-    nation = Nation.read(given.data, given.states.split(","))
-    compare(Nation.read(given.data, given.states.split(",")[:1]))  # compiled, not timed
-    rows = compare(nation)
+def run(
+    *,
+    states: Annotated[tuple[str, ...], "postal codes"] = ("VT",),
+    data: Annotated[Path, f"a folder with {FILE}"] = DATA,
+) -> Iterator[pd.DataFrame]:
+    list(compare(Nation.read(data, states[:1])))  # compiled, not timed
+    yield pd.DataFrame(compare(Nation.read(data, states)))
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
     by = rows.groupby("children", sort=False)
-    shown = pd.DataFrame(
+    found = pd.DataFrame(
         {
             "parents": by.size(),
             "cells, median": by.cells.median(),
@@ -109,8 +100,4 @@ def main() -> None:
             "ratio, median": (rows.theirs / rows.ours).groupby(rows.children, sort=False).median(),
         }
     )
-    print(shown.T.to_string(float_format=lambda value: f"{value:.3g}"))
-
-
-if __name__ == "__main__":
-    main()
+    return found.reset_index()

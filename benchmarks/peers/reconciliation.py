@@ -1,25 +1,24 @@
 """Counts made consistent along a tree by least squares: hierarchicalforecast and OpenDP beside hierdp.
 
-Run as ``python -m benchmarks.peers.reconciliation``, after ``pip install hierarchicalforecast opendp`` in an
-environment of its own beside hierdp's. Nixtla's hierarchicalforecast reconciles forecasts: its OLS, WLS
-(structural) and MinT with a diagonal covariance (``wls_var``) are `ConstrainedInference` with equal
-variances, with the numbers of leaves, and with any. OpenDP's consistent tree takes counts of equal variance
-in a complete tree. All programs get the same noisy counts in memory. A time is the CPU time of the process
-(user and system), the median of turns; the programs take turns. hierdp's includes the proof. ``away`` is the
-largest difference from hierdp's answer, over the largest count.
+After ``pip install hierarchicalforecast opendp`` in an environment of its own beside hierdp's. Nixtla's
+hierarchicalforecast reconciles forecasts: its OLS, WLS (structural) and MinT with a diagonal covariance
+(``wls_var``) are `ConstrainedInference` with equal variances, with the numbers of leaves, and with any.
+OpenDP's consistent tree takes counts of equal variance in a complete tree. All programs get the same noisy
+counts in memory. A time is the CPU time of the process (user and system), the median of turns; the programs
+take turns. hierdp's includes the proof. ``away`` is the largest difference from hierdp's answer, over the
+largest count.
 """
 
 from __future__ import annotations
 
 import importlib
-import time
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import on_cpu
 from models import ConstrainedInference, Tree
 from models.arithmetic.arrays import Floats
 from models.synthetic import heavy_tailed, noise
@@ -107,31 +106,14 @@ def contests(levels: int) -> Mapping[str, tuple[Callable[[], Floats], Callable[[
     }
 
 
-def timed(job: Callable[[], Floats]) -> tuple[float, Floats]:
-    """CPU seconds, and the answer."""
-    start = time.process_time()
-    answer = job()
-    return time.process_time() - start, answer
-
-
-def main() -> None:
-    """Measure and print."""
-    print(", ".join(f"{name} {version(name)}" for name in ("hierarchicalforecast", "opendp", "numpy")))
-    print("| peer | counts | peer, CPU s | hierdp with proof, CPU s | ratio | away |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+def run() -> Iterator[dict[str, Any]]:
     for job in (each for pair in contests(3).values() for each in pair):
         job()  # imports and kernels
     for levels in SIZES:
         for name, (peer, ours) in contests(levels).items():
-            turns = [(timed(peer), timed(ours)) for _ in range(TURNS)]
+            turns = [(on_cpu(peer), on_cpu(ours)) for _ in range(TURNS)]
             theirs, own = (median(turn[k][0] for turn in turns) for k in (0, 1))
             (_, there), (_, here) = turns[0]
-            away = np.abs(there - here).max() / np.abs(here).max()
-            print(
-                f"| {name} | {here.size:,} | {theirs:.4f} | {own:.4f} | {theirs / own:,.1f} | {away:.1g} |",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()
+            away = float(np.abs(there - here).max() / np.abs(here).max())
+            yield {"peer": name, "counts": here.size, "peer, CPU": theirs, "hierdp with proof, CPU": own,
+                   "ratio": theirs / own, "away": away}  # fmt: skip

@@ -1,1 +1,115 @@
-"""Which method wins where? The methods of five papers and newer rivals, on the same data."""
+"""Which method wins where: all comparisons, into a folder of results; the pages are filled from these.
+
+``--pages docs`` fills and draws from the results without runs, ``--table epsilon`` prints one of their
+tables, and ``--table names`` lists these. Seeded; all noise is simulated and independent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from benchmarks.measuring import DATA
+from benchmarks.which_wins import flows, histograms, page, sizes
+from benchmarks.which_wins.figures import FIGURES, drawn
+from benchmarks.which_wins.rows import COLUMNS
+
+RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
+PAGES = ("which-wins-where.md", "guide/choose.md")
+
+ORDER = (
+    "taxi", "flights", "households", "census", "64 leaves", "New England", "Northeast",
+    *histograms.SETS, histograms.MAP,
+)  # fmt: skip
+"""The data sets, in the order of the tables."""
+
+KINDS: dict[str, tuple[Callable[[Path, int], list[Any]], Callable[..., Any]]] = {
+    "sizes": (sizes.cases, sizes.errors),
+    "flows": (lambda data, _: flows.cases(data), flows.errors),
+    "histograms": (histograms.cases, histograms.errors),
+}
+
+
+def measure(
+    kind: str, data: Path, runs: int, seed: int, share: tuple[int, int], file: Path
+) -> Iterator[dict[str, Any]]:
+    """Measure a share of the cases of a kind of table, into a file that grows; cases in it are not repeated.
+
+    The first row of a case has its seconds.
+    """
+    import pandas as pd
+
+    cases, errors = KINDS[kind]
+    done = pd.read_parquet(file) if file.exists() else pd.DataFrame(columns=[*COLUMNS, "seconds"])
+    last = done.groupby(["figure", "data", "at", "epsilon"], dropna=False).run.max()
+    known = [(*key, most) for key, most in last.items()]
+    for case in cases(data, seed)[share[0] :: share[1]]:
+        figure, at = getattr(case, "figure", ""), float(getattr(case, "at", math.nan))
+        started = time.perf_counter()
+        if any(_same(one, (figure, case.data, at, case.epsilon, runs - 1)) for one in known):
+            continue
+        rows = list(errors(case, runs, seed))
+        seconds = time.perf_counter() - started
+        here = pd.DataFrame([{**one, "seconds": 0.0 if k else seconds} for k, one in enumerate(rows)])
+        done = here if done.empty else pd.concat([done, here], ignore_index=True)
+        done.to_parquet(file, index=False)
+        yield {"kind": kind, "figure": figure, "data": case.data, "epsilon": case.epsilon, "seconds": seconds}
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two cases are the same; a missing number is equal to itself."""
+    return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
+
+
+def read(results: Path = RESULTS) -> Any:
+    """All rows in the folder, in the order of the tables, whatever the order in which they were measured."""
+    import pandas as pd
+
+    rows = pd.concat([pd.read_parquet(path) for path in sorted(results.glob("*.parquet"))], ignore_index=True)
+    rank = {name: k for k, name in enumerate(ORDER)}
+    down = rows["at"].where(rows.figure != "density", -rows["at"])  # from dense to sparse
+    keys = {
+        "kind": rows.kind,
+        "rank": rows.data.map(rank).fillna(len(rank)),
+        "at": down,
+        "epsilon": rows.epsilon,
+    }
+    order = pd.DataFrame(keys).sort_values(list(keys), kind="stable").index
+    return rows.loc[order].reset_index(drop=True)
+
+
+def run(
+    *,
+    data: Annotated[Path, "a folder with the data"] = DATA,
+    results: Annotated[Path, "a folder for the rows"] = RESULTS,
+    runs: int = 10,
+    seed: int = 0,
+    only: Annotated[tuple[str, ...], f"of: {', '.join(KINDS)}"] = tuple(KINDS),
+    share: Annotated[str, "measure every n-th case from the i-th on: i/n"] = "0/1",
+    pages: Annotated[Path | None, "a folder of pages to fill and draw from the results, without runs"] = None,
+    table: Annotated[str, "print a table of the results, without runs"] = "",
+) -> Iterator[dict[str, Any]]:
+    if table:
+        print(page.table(table, read(results)) if table in page.TABLES else "\n".join(page.TABLES))
+    elif pages:
+        fill(pages, read(results))
+    else:
+        first, many = (int(part) for part in share.split("/"))
+        results.mkdir(parents=True, exist_ok=True)
+        for kind in only:
+            part = "" if many == 1 else f"-{first}-of-{many}"
+            yield from measure(kind, data, runs, seed, (first, many), results / f"{kind}{part}.parquet")
+
+
+def fill(folder: Path, rows: Any) -> None:
+    """Fill and draw the pages."""
+    for name in PAGES:
+        file = folder / name
+        file.write_text(page.filled(file.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    for name, x in FIGURES.items():
+        drawn(rows[(rows.figure == name) & (rows.metric == sizes.EMD)], name, x).savefig(
+            folder / f"which-wins-{name}.png", dpi=110
+        )

@@ -5,7 +5,7 @@ division of the budget are chosen so that the release shows as much of the diffe
 or one group, so that post-processing does not average noise away; counts far from 0; and most of the budget
 for the counts that differ. For each method there is also a case of a count that is 0 in one table and 1 in
 the other, which reveals missing noise on zeros. For the number of runs that show half the noise, see
-`python -m benchmarks.audit`. For the samplers of exact noise, see `hierdp.audit.samplers`.
+`python -m benchmarks audit`. For the samplers of exact noise, see `hierdp.audit.samplers`.
 """
 
 from __future__ import annotations

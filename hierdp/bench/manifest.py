@@ -82,7 +82,7 @@ HARD = {
 """What makes a problem hard, by its structure."""
 
 FACTS = Path(__file__).with_name("facts.csv")
-"""Measured facts of the problems of the small set (`python -m benchmarks.facts`): the gap of the relaxation,
+"""Measured facts of the problems of the small set (`python -m benchmarks facts`): the gap of the relaxation,
 the condition of the rows, and reference times with solvers and versions."""
 
 

@@ -6,10 +6,10 @@ mean squared difference from the released counts estimates their standard error.
 used, so it spends no privacy budget.
 
 The true counts are not the released ones, so nothing guarantees that such an interval covers the truth as
-often as it says. Its coverage was measured on public data (`benchmarks.intervals`), by method, level and size
-of the count in units of its own bootstrap error; for single counts, and for sums of several. An interval is
-given only for counts of a size from which on, in every level that was measured, it covered at least `LEAST`
-of all counts, and of those that are truly positive: many counts released as 0 are not.
+often as it says. Its coverage was measured on public data (`python -m benchmarks intervals`), by method,
+level and size of the count in units of its own bootstrap error; for single counts, and for sums of several.
+An interval is given only for counts of a size from which on, in every level that was measured, it covered at
+least `LEAST` of all counts, and of those that are truly positive: many counts released as 0 are not.
 """
 
 from __future__ import annotations

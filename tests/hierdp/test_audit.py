@@ -322,7 +322,7 @@ HALF = [
     ("top-down", "SH", "is added", 400),
     ("tabulation", "GLS", "a person joins A", 267),
 ]
-"""Cases whose runs take a few milliseconds. `python -m benchmarks.audit` runs the others, with more runs."""
+"""Cases whose runs take a few milliseconds. `python -m benchmarks audit` runs the others, with more runs."""
 
 
 @pytest.mark.parametrize(

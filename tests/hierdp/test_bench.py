@@ -1,6 +1,5 @@
 """The solver benchmark: verdicts, means and profiles by hand; resumed runs; reports; exported files."""
 
-import importlib
 import signal
 import subprocess
 import sys
@@ -529,19 +528,6 @@ def test_by_the_command_line(tmp_path):
     assert len(list((tmp_path / "set").glob("*.npz"))) == len(pd.read_csv(tmp_path / "set" / "optima.csv"))
     wrong = run(main, f"bench write {tmp_path}/set --models Chebishev --data none".split())
     assert wrong.exit_code == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "work"), [("execution", "per_unit"), ("beyond_the_papers", "fewest_positives")]
-)
-def test_help_of_a_benchmark_runs_nothing(name, work, monkeypatch, capsys):
-    module = importlib.import_module(f"benchmarks.{name}")
-    monkeypatch.setattr(module, work, lambda *_: pytest.fail("it runs"))
-    monkeypatch.setattr(sys, "argv", [name, "--help"])
-    with pytest.raises(SystemExit) as ended:
-        module.main()
-    assert ended.value.code == 0
-    assert "usage:" in capsys.readouterr().out
 
 
 def test_the_first_problem_of_a_kind_that_can_be_relaxed_is():

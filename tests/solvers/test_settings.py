@@ -5,18 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import settings as listed
 from models import Isotonic
 from solvers import settings, solve
 from solvers.backends.table import find, reachable
 from solvers.effort import OPTIONS, WITHOUT_PRESOLVE, tolerances
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_has_the_table():
-    text = (ROOT / listed.PAGE).read_text(encoding="utf-8")
-    assert listed.filled(text) == text, f"run: python -m benchmarks.settings --into {listed.PAGE}"
 
 
 def test_every_setting_is_documented():

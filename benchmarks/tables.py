@@ -1,28 +1,25 @@
-"""The tables and pictures quoted elsewhere, made from the committed results only.
+"""The tables quoted elsewhere, made from the committed results only: print one, or fill pages with them.
 
-Run as ``python -m benchmarks.headline [NAME] [--into README.md] [--plots docs]``. It prints the table of that
-name: headline, five (its first columns, for five models), growth, peers, machine, outsider-small,
-outsider-medium, edition,
-edition-table, edition-forms-small, edition-forms-medium, edition-wrong, formulations.
-``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->`` with
-its table. ``--plots`` draws the picture of growth. A test compares the quotes with the tables made here.
+The names: headline, five (its first columns, for five models), growth, peers, machine, outsider-small,
+outsider-medium, edition, edition-table, edition-forms-small, edition-forms-medium, edition-wrong,
+formulations, findings, settings (of solvers: from `solvers.settings`). ``--into`` fills every place of a file
+marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->``. A test compares the pages with these tables.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from benchmarks import formulations, growth, growth_report
+from benchmarks import findings, formulations, growth, growth_report, peers, settings
 from benchmarks.measuring import ratio_in_words, seconds_in_words
-from benchmarks.peers import __main__ as peers
 from hierdp.bench import metrics, runs
 from hierdp.bench.manifest import EDITION
 from hierdp.bench.report import distinguished, rounded
+from hierdp.errors import InputError
 from hierdp.execution import store
 from hierdp.execution.progress import counted
 from hierdp.reproduce.study import table_lines
@@ -123,7 +120,7 @@ def table(name: str, results: Path = RESULTS) -> str:
 
     Raises
     ------
-    ValueError
+    InputError
         If there is no table of that name.
     """
     curves = store.read(results / "growth.parquet", growth.COLUMNS)
@@ -133,16 +130,21 @@ def table(name: str, results: Path = RESULTS) -> str:
             rows = rows[rows["model"].isin(FIVE)].loc[:, :"×"]
         return "\n".join(table_lines(rows))
     if name == "growth":
-        return growth_report.markdown(curves, growth.stops(curves, growth.SECONDS))
+        return growth.summary(curves)
     if name == "machine":
         return machine(results)
-    if name.startswith("outsider-"):
-        return "\n".join(table_lines(outsider(results, name.removeprefix("outsider-"))))
-    if name == "formulations":
-        measured = store.read(results / "formulations.parquet", formulations.COLUMNS)
-        return "\n".join(table_lines(formulations.table(measured)))
-    if name == "peers":
-        return "\n".join(table_lines(peers.table(store.read(results / "peers.parquet", peers.COLUMNS))))
+    made: dict[str, Callable[[], DataFrame]] = {
+        "outsider-small": lambda: outsider(results, "small"),
+        "outsider-medium": lambda: outsider(results, "medium"),
+        "formulations": lambda: formulations.summary(
+            store.read(results / "formulations.parquet", formulations.KEY)
+        ),
+        "peers": lambda: peers.summary(store.read(results / "peers.parquet", peers.COLUMNS)),
+        "findings": findings.table,
+        "settings": settings.table,
+    }
+    if name in made:
+        return "\n".join(table_lines(made[name]()))
     file, _, which = name.partition("-")
     if file == "edition":
         rows = edition_rows(results)
@@ -158,7 +160,7 @@ def table(name: str, results: Path = RESULTS) -> str:
         }
         if which in kinds:
             return "\n".join(table_lines(kinds[which](rows)))
-    raise ValueError(f"there is no table {name!r}")
+    raise InputError(f"there is no table {name!r}")
 
 
 def compared(rows: DataFrame, which: str) -> DataFrame:
@@ -249,31 +251,19 @@ def filled(text: str, results: Path = RESULTS) -> str:
     return MARKED.sub(place, text)
 
 
-def draw(folder: Path, results: Path = RESULTS) -> Path:
-    """Draw the picture of growth; returns its file."""
-    made = folder / "growth.png"
-    growth_report.draw(store.read(results / "growth.parquet", growth.COLUMNS), made, growth.LIMIT)
-    return made
-
-
-def main() -> None:
-    """Print, fill or draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("name", nargs="?", default="headline", help="the table to print")
-    parser.add_argument("--into", type=Path, action="append", default=[], help="a file to fill; repeat it")
-    parser.add_argument("--plots", type=Path, help="a folder for the pictures")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    for file in given.into:
+def run(
+    *,
+    name: Annotated[str, "the table to print"] = "headline",
+    into: Annotated[tuple[Path, ...], "files to fill"] = (),
+    results: Path = RESULTS,
+) -> Iterator[dict[str, Any]]:
+    for file in into:
         text = file.read_text(encoding="utf-8")
         if not MARKED.search(text):
-            parser.error(f"{file} has no place marked <!-- benchmarks: headline --> … <!-- /benchmarks -->")
-        file.write_text(filled(text, given.results), encoding="utf-8")
-    if given.plots:
-        print(draw(given.plots, given.results))
-    if not given.into and not given.plots:
-        print(table(given.name, given.results))
-
-
-if __name__ == "__main__":
-    main()
+            raise InputError(
+                f"{file} has no place marked <!-- benchmarks: headline --> … <!-- /benchmarks -->"
+            )
+        file.write_text(filled(text, results), encoding="utf-8")
+    if not into:
+        print(table(name, results))
+    yield from ()
