@@ -1,4 +1,14 @@
-"""Run tasks in processes on this machine; if one dies, only its task is repeated."""
+"""Run tasks in processes on this machine; if one dies, only its task is repeated.
+
+`concurrent.futures.ProcessPoolExecutor` and `loky` would halve this module. With both,
+
+- a process that dies breaks the whole pool: all unfinished tasks start again, and which one killed its
+  process is unknown. Of four tasks of two seconds, one of which dies once, eight are run instead of five;
+- processes outlive a killed parent until their tasks end (`solvers.process` watches for that).
+
+The first also runs the caller's script again in each process, unless it is guarded by ``__name__``, or forks
+a process that has threads; `loky` is another dependency.
+"""
 
 from __future__ import annotations
 

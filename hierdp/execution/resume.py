@@ -7,11 +7,8 @@ drawn again.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import platform
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -20,15 +17,19 @@ from typing import Any
 
 from hierdp import execution
 from hierdp.errors import InputError
+from hierdp.execution import journal
 from hierdp.versions import fingerprint
 
 Row = dict[str, Any]
 
-_ours = re.compile(r"[0-9a-f]{64}\.json|[0-9a-z_]+\.unfinished")
+RUNS = "runs.jsonl"
+
+_ours = re.compile(rf"{re.escape(RUNS)}|[0-9a-f]{{64}}\.json|[0-9a-z_]+\.unfinished")
+"""The files of a folder of runs. Earlier versions wrote one for each run."""
 
 
 class RunCache:
-    """A folder of finished runs, one file per run; a run that cannot be read or written is computed again.
+    """A folder with a journal of finished runs; a run that cannot be read or written is computed again.
 
     Parameters
     ----------
@@ -42,28 +43,21 @@ class RunCache:
     def __init__(self, folder: Path, *about: Any) -> None:
         self.folder = folder
         self._about = repr((fingerprint(), platform.node(), about))
+        self._saved: dict[str, Any] = {}
+        with suppress(OSError):
+            self._saved = {str(line.get("run")): line.get("rows") for line in journal.read(folder / RUNS)}
 
     def get(self, run: str) -> list[Row] | None:
         """The rows of a finished run, or None."""
-        try:
-            saved = json.loads(self._file(run).read_text(encoding="utf-8"))
-            rows: list[Row] = saved["rows"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return rows if saved.get("run") == run else None
+        rows = self._saved.get(self._key(run))
+        return rows if isinstance(rows, list) else None
 
     def put(self, run: str, rows: list[Row]) -> None:
-        """Save the rows of a run atomically."""
+        """Save the rows of a run."""
         with suppress(OSError):  # a full disk must not end the computation
             self.folder.mkdir(exist_ok=True)
-            descriptor, name = tempfile.mkstemp(suffix=".unfinished", prefix="", dir=self.folder)
-            try:
-                with open(descriptor, "w", encoding="utf-8") as file:
-                    json.dump({"run": run, "rows": rows}, file)
-                os.replace(name, self._file(run))
-            except BaseException:
-                os.unlink(name)
-                raise
+            with (self.folder / RUNS).open("a", encoding="utf-8") as opened:
+                journal.add(opened, {"run": self._key(run), "rows": rows})
 
     def clear(self) -> None:
         """Remove the saved runs, and the folder if it is then empty."""
@@ -72,8 +66,8 @@ class RunCache:
                 file.unlink()
             self.folder.rmdir()
 
-    def _file(self, run: str) -> Path:
-        return self.folder / f"{hashlib.sha256(repr((self._about, run)).encode()).hexdigest()}.json"
+    def _key(self, run: str) -> str:
+        return hashlib.sha256(repr((self._about, run)).encode()).hexdigest()
 
 
 _cache: ContextVar[RunCache | None] = ContextVar("cache", default=None)
@@ -130,12 +124,7 @@ def runs(
     todo = [place for place, rows in enumerate(found) if rows is None]
     results = execution.each(function, [cases[place] for place in todo], what, shared)
     for place, rows in zip(todo, results, strict=True):
-        found[place] = plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        found[place] = plain = [{name: journal.plain(value) for name, value in row.items()} for row in rows]
         if cache is not None:
             cache.put(keys[place], plain)
     return [rows for rows in found if rows is not None]
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy number as a Python number, so that a saved run equals the original."""
-    return value.item() if hasattr(value, "item") else value

@@ -7,7 +7,6 @@ Parquet file is written once per session.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
-from hierdp.execution import folder
+from hierdp.execution import folder, journal
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,14 +27,13 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 class Store:
     """The rows known so far; `add` saves a new row."""
 
-    def __init__(self, known: DataFrame, key: Sequence[str], journal: IO[str]) -> None:
-        self.known, self.key, self._journal = known, list(key), journal
+    def __init__(self, known: DataFrame, key: Sequence[str], opened: IO[str]) -> None:
+        self.known, self.key, self._journal = known, list(key), opened
         self.done = set(known[self.key].itertuples(index=False, name=None))
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Save a row at once."""
-        self._journal.write(json.dumps(row, default=_plain) + "\n")
-        self._journal.flush()
+        journal.add(self._journal, row)
         self.done.add(tuple(row[name] for name in self.key))
 
 
@@ -53,15 +51,15 @@ def growing(
         If the file is not such a table, or is in use by another process.
     """
     read(results, columns, later)
-    with _locked(results) as journal:
+    with _locked(results) as opened:
         known = read(results, columns, later)  # including rows that another process has just added
         try:
-            yield Store(known, key, journal)
+            yield Store(known, key, opened)
         finally:
-            if journal.tell():
+            if opened.tell():
                 with folder.file_appearing(results) as aside:
                     read(results, columns, later).to_parquet(aside, index=False)
-                journal.truncate(0)
+                opened.truncate(0)
 
 
 def read(results: Path, columns: Sequence[str], later: Mapping[str, Any] = NONE) -> DataFrame:
@@ -86,7 +84,7 @@ def read(results: Path, columns: Sequence[str], later: Mapping[str, Any] = NONE)
         missing = [column for column in columns if column not in frame.columns]
         if missing:
             raise InputError(f"{results} is not a file of such results: it has no column {missing[0]!r}")
-    rows = _rows(_journal(results))
+    rows = journal.read(_journal(results))
     if rows:
         new = pd.DataFrame(rows)
         frame = new if frame.empty else pd.concat([frame, new], ignore_index=True)
@@ -100,44 +98,25 @@ def _journal(results: Path) -> Path:
     return results.with_name(f".{results.name}.journal")
 
 
-def _rows(journal: Path) -> list[dict[str, Any]]:
-    """The rows of all complete lines; the last line may be incomplete."""
-    if not journal.is_file():
-        return []
-    lines = journal.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]
-
-
 @contextmanager
 def _locked(results: Path) -> Iterator[IO[str]]:
     """The locked journal, opened for appending; it is removed when its rows are in the file."""
     path = _journal(results)
     while True:
-        with path.open("a+", encoding="utf-8") as journal:
+        with path.open("a+", encoding="utf-8") as opened:
             try:
-                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
                 raise InputError(f"another process is writing to {results}; wait until it ends") from None
-            if not path.exists() or not os.path.samestat(os.fstat(journal.fileno()), path.stat()):
+            except OSError as unable:
+                raise InputError(
+                    f"the disk of {results} does not support locks ({unable.strerror}); use another disk"
+                ) from None
+            if not path.exists() or not os.path.samestat(os.fstat(opened.fileno()), path.stat()):
                 continue  # another process removed it in the meantime
-            _drop_cut_line(journal)
             try:
-                yield journal
+                yield opened
             finally:
                 if not path.stat().st_size:
                     path.unlink()
             return
-
-
-def _drop_cut_line(journal: IO[str]) -> None:
-    """Remove an incomplete last line, so that the next row starts on a new line."""
-    journal.seek(0)
-    text = journal.read()
-    whole = text.rfind("\n") + 1
-    journal.truncate(len(text[:whole].encode()))
-    journal.seek(0, os.SEEK_END)
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy number as a Python number."""
-    return value.item()

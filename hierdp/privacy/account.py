@@ -403,7 +403,7 @@ def _account_of(path: Path) -> str | None:
         if not start.startswith(b"{"):
             return None
         line = json.loads(start.partition(b"\n")[0])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     named = isinstance(line, dict) and line.get("kind") == OPENED and "data" in line
     return str(line["data"]) if named else None

@@ -58,8 +58,18 @@ class Loss:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Read the result of `as_dict`, also of earlier versions."""
-        return cls(**{"recorded": "column" in saved, **saved})
+        """Read the result of `as_dict`, also of earlier versions.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If it is not one.
+        """
+        loss = cls(**{"recorded": "column" in saved, **saved})
+        (spent,) = (part for part in (loss.epsilon, loss.rho) if part is not None)
+        if not (0 <= spent < math.inf and 0 <= loss.delta <= 1):
+            raise ValueError
+        return loss
 
     @property
     def whom(self) -> Whom:

@@ -1,6 +1,7 @@
 """The account across releases: composition of losses, when they are charged, and behaviour under failures."""
 
 import errno
+import fcntl
 import json
 import math
 import os
@@ -30,7 +31,7 @@ from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.top_down import loss_of
 from hierdp.privacy import chain
-from hierdp.privacy.account import Account, Terms, open_account
+from hierdp.privacy.account import Account, Terms, accounts_beside, open_account
 from hierdp.privacy.budget import Ledger, PersonRows, Spend
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.conversion import best_order, rho_of
@@ -608,7 +609,8 @@ def test_the_head_belongs_to_the_account(opened):
     filled(other, 1)
     head = Path(f"{account.path}.head")
     told = head.read_bytes()
-    for wrong in (b"", b"[]", b'{"lines": 0, "digest": ""}', b'{"lines": "x"}'):
+    deep, long = b"[" * 100_000, told.replace(b":", b":" + b" " * 100_000)
+    for wrong in (b"", b"[]", b'{"lines": 0, "digest": ""}', b'{"lines": "x"}', deep, long):
         head.write_bytes(wrong)
         with pytest.raises(InputError, match="head"):
             account.statement()
@@ -616,8 +618,12 @@ def test_the_head_belongs_to_the_account(opened):
     with pytest.raises(InputError, match="do not belong together"):
         account.statement()
     head.unlink()
-    with pytest.raises(InputError, match="is missing; it records the length"):
+    with pytest.raises(InputError, match="is missing or damaged; it records the length"):
         account.statement()
+    os.mkfifo(head)  # reading it would wait for a writer
+    with pytest.raises(InputError, match="is missing or damaged"):
+        account.statement()
+    head.unlink()
     head.write_bytes(told)
     assert len(account.statement().charges) == 3
 
@@ -638,9 +644,53 @@ def test_missing_account(tmp_path):
         Account(tmp_path / "none").statement()
     with pytest.raises(InputError, match="is a folder"):
         Account(tmp_path).statement()
-    (tmp_path / "text").write_text("hello\n")
-    with pytest.raises(InputError, match="not written by hierdp"):
-        Account(tmp_path / "text").statement()
+    os.mkfifo(tmp_path / "pipe")  # opening it would wait for a writer
+    with pytest.raises(InputError, match="is a folder or a device"):
+        Account(tmp_path / "pipe").statement()
+
+
+@pytest.mark.parametrize(
+    "text", [b"hello\n", b"[" * 100_000 + b"\n", b"SQLite format 3\0\n", b"\n", b"\xff\n"]
+)
+def test_other_files_are_not_accounts(tmp_path, text):
+    (tmp_path / "other").write_bytes(text)
+    with pytest.raises(InputError, match=r"line 1 of .* was changed, moved, or not written by hierdp"):
+        Account(tmp_path / "other").statement()
+
+
+def test_an_account_too_large_to_read_is_refused(opened):
+    account = opened()
+    os.truncate(account.path, chain.MOST_BYTES + 1)  # its end takes no place on the disk
+    with pytest.raises(InputError, match="has 100,000,001 bytes: it is not an account"):
+        account.charge(Loss(0.1), "group-size", "homes")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"delta": None}, {"delta": ""}, {"delta": math.nan}, {"delta": math.inf}, {"delta": -0.1},
+        {"epsilon": -1}, {"epsilon": math.nan}, {"epsilon": math.inf}, {"epsilon": None}, {"rho": 0.1},
+    ],
+)  # fmt: skip
+def test_an_impossible_loss_is_refused(opened, loss):
+    """In a line with a correct digest."""
+    account = opened()
+    with chain.appending(account.path) as (_, append):
+        append({"kind": "charged", "what": "group-size", "loss": Loss(0.1).as_dict() | loss})
+    with pytest.raises(InputError, match="is not an account of this version of hierdp"):
+        account.statement()
+
+
+def test_a_link_in_place_of_a_temporary_file_is_not_followed(opened, tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("years of work")
+    for name in ("homes.account", "homes.account.head"):
+        (tmp_path / f".{name}.{os.getpid()}").symlink_to(mine)
+    account = opened()
+    (tmp_path / f".homes.account.head.{os.getpid()}").symlink_to(mine)
+    filled(account, 1)
+    assert mine.read_text() == "years of work"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["homes.account", "homes.account.head", "mine"]
 
 
 def test_an_account_is_never_replaced(opened):
@@ -857,6 +907,39 @@ def started(processes):
         one.stdin.write("go\n")
         one.stdin.flush()
     return processes
+
+
+def test_reading_the_file_does_not_release_its_lock(opened, tmp_path, monkeypatch):
+    """POSIX locks would be released. `accounts_beside` opens all files beside a table, in any thread."""
+    account = opened()
+    (tmp_path / "homes.csv").write_text("a\n1\n")
+    monkeypatch.setattr(chain, "WAIT_SECONDS", 0.05)
+    with chain.appending(account.path):
+        assert account.path.read_bytes()
+        assert list(accounts_beside(tmp_path / "homes.csv")) == [account.path]
+        child = os.fork()
+        if not child:
+            with suppress(BaseException):
+                account.charge(Loss(0.1), "group-size", "homes")
+                os._exit(0)
+            os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert account.statement().charges == ()
+
+
+def test_a_charge_is_not_lost_if_the_file_is_replaced_meanwhile(opened, tmp_path, monkeypatch):
+    """As by somebody who restores a copy."""
+    account, usual, copy = opened(), fcntl.flock, tmp_path / "copy"
+    shutil.copy(account.path, copy)
+
+    def flock(*given):
+        if copy.exists():
+            copy.rename(account.path)
+        usual(*given)
+
+    monkeypatch.setattr(chain.fcntl, "flock", flock)
+    account.charge(Loss(0.1), "group-size", "homes")
+    assert len(account.statement().charges) == 1
 
 
 def test_a_stopped_process_is_waited_for_and_named(opened, monkeypatch):

@@ -21,7 +21,7 @@ from test_execution import sizes, trips
 
 from hierdp import SimulatedNoise, execution
 from hierdp.cli import main
-from hierdp.execution import folder, resume
+from hierdp.execution import folder, journal, resume
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
@@ -493,7 +493,7 @@ def test_interrupted_runs_continue(tmp_path):
     noted.mkdir()
     cases = [(str(noted), x) for x in range(4)]
     stopped_after(kept, cases[:3], "about")
-    assert len(names(kept)) == 3
+    assert names(kept) == [resume.RUNS]
     with resume.keeping(kept, "about"):
         rows = resume.runs(tasks.noted_row, cases, "squaring")
         assert len(names(noted)) == 4  # three were done
@@ -503,7 +503,7 @@ def test_interrupted_runs_continue(tmp_path):
     assert len(names(noted)) == 5  # runs are saved only on request
 
 
-@pytest.mark.parametrize("other", ["settings", "source", "machine", "torn", "other run"])
+@pytest.mark.parametrize("other", ["settings", "source", "machine", "torn", "other run", "not runs"])
 def test_saved_runs_of_other_settings_are_not_used(tmp_path, monkeypatch, other):
     noted, kept = tmp_path / "noted", tmp_path / "kept"
     noted.mkdir()
@@ -518,21 +518,33 @@ def test_saved_runs_of_other_settings_are_not_used(tmp_path, monkeypatch, other)
         file.write_text(file.read_text()[:-9])
     if other == "other run":
         file.write_text(json.dumps({"run": "another", "rows": []}))
+    if other == "not runs":
+        file.write_text('[]\n{"run": []}\n5\n' + "[" * 100_000 + "\n\xff")
     with resume.keeping(kept, "about", 2 if other == "settings" else 1):
         assert resume.runs(tasks.noted_row, case, "squaring") == [[{"x": 1, "square": 1}]]
     assert len(names(noted)) == 2
 
 
-def test_saved_runs_survive_a_full_disk_and_other_files(tmp_path, monkeypatch):
+def test_saved_runs_survive_a_full_disk(tmp_path):
+    """Half a line fits; the next run is saved on a line of its own."""
     noted, kept = tmp_path / "noted", tmp_path / "kept"
     noted.mkdir()
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(resume.tempfile, "mkstemp", full)
+    cases = [(str(noted), x) for x in range(3)]
+    stopped_after(kept, cases[:1], "about")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((kept / resume.RUNS).stat().st_size + 40, hard))
+    try:
+        stopped_after(kept, cases[:2], "about")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    stopped_after(kept, cases[2:], "about")
+    assert len(names(noted)) == 3
     with resume.keeping(kept, "about"):
-        assert resume.runs(tasks.noted_row, [(str(noted), 2)], "squaring") == [[{"x": 2, "square": 4}]]
+        assert len(resume.runs(tasks.noted_row, cases, "squaring")) == 3
+    assert len(names(noted)) == 4  # all but the second were saved
+
+
+def test_saved_runs_leave_other_files_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").write_text("years of work")
     with (
@@ -563,7 +575,7 @@ def test_an_interrupted_verify_continues(monkeypatch):
     stopped = run(VERIFY)
     assert stopped.exit_code == 130
     assert "Finished runs are saved in kept; the same command continues from there." in stopped.output
-    before = len(names("kept"))
+    before = len(journal.read(Path("kept", resume.RUNS)))
     assert before >= 2
     asked.extend([None] * 99)
     more = len(asked)

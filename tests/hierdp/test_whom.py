@@ -285,6 +285,7 @@ def test_a_release_of_data_with_an_account_must_be_charged(table, capsys):
 
 def test_an_account_of_another_table_is_not_in_the_way(table):
     (table.parent / "homes.csv").write_text("a\n1\n")
+    (table.parent / "deep").write_text('{"kind": ' + "[" * 60_000)
     open_account(table.parent / "h.account", "homes.csv", 1.0)
     assert release(table, "range-query", epsilon=1.0, **BINS).without_account is None
     open_account(table.parent / "census.account", "census 2020", 1.0)  # may be this table's
