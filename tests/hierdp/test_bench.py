@@ -1,6 +1,5 @@
 """The solver benchmark: verdicts, means and profiles by hand; resumed runs; reports; exported files."""
 
-import errno
 import signal
 import subprocess
 import sys
@@ -357,29 +356,6 @@ def test_rows_that_are_in_the_file_and_in_the_journal_count_once(tmp_path):
     with store.growing(out, runs.COLUMNS, runs.KEY) as kept:
         kept.add(row)
     assert len(runs.read(out)) == len(rows)
-
-
-def test_a_row_after_a_cut_line_is_read(tmp_path):
-    out, left = tmp_path / "r.parquet", tmp_path / ".r.parquet.journal"
-    left.write_text('{"problem": "one", "backend": "fast"}\n{"problem": "cut o')
-    columns = ["problem", "backend"]
-    with store.growing(out, columns, columns) as kept:
-        kept.add({"problem": "two", "backend": "fast"})
-        assert store.read(out, columns)["problem"].tolist() == ["one", "two"]
-    assert not left.exists()
-    assert pd.read_parquet(out)["problem"].tolist() == ["one", "two"]
-
-
-def test_a_disk_without_locks(tmp_path, monkeypatch):
-    def flock(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(store.fcntl, "flock", flock)
-    with (
-        pytest.raises(InputError, match=r"the disk of .*r\.parquet does not support locks"),
-        store.growing(tmp_path / "r.parquet", runs.COLUMNS, runs.KEY),
-    ):
-        pass
 
 
 def test_two_runs_do_not_write_one_file(tmp_path):

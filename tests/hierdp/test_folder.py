@@ -1,4 +1,4 @@
-"""Folders appear whole and replace only what hierdp wrote; refused targets, and kills."""
+"""Folders appear whole and replace only what hierdp wrote; refused targets, and kills; tables that grow."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -14,7 +15,7 @@ from hierdp.cli import main
 from hierdp.cli.release import MechanismCommands
 from hierdp.cli.sources import Input
 from hierdp.errors import InputError
-from hierdp.execution import atomic_rename, folder, progress, seal
+from hierdp.execution import atomic_rename, folder, progress, seal, store
 from hierdp.mechanisms import MECHANISMS
 from tests.marks import but_for_compiling
 
@@ -337,6 +338,32 @@ def test_one_of_two_simultaneous_releases_is_refused():
 def test_a_release_prints_the_fingerprint_of_its_files():
     done = CliRunner().invoke(main, [*RELEASE, "--out", "out"])
     assert f"Fingerprint: {seal.digest(Path('out', seal.SUMS))} " in done.output
+
+
+# --- growing tables of results ---------------------------------------------------------------------------
+
+
+def test_a_row_after_a_cut_line_is_read(tmp_path):
+    out, left = tmp_path / "r.parquet", tmp_path / ".r.parquet.journal"
+    left.write_text('{"problem": "one", "backend": "fast"}\n{"problem": "cut o')
+    columns = ["problem", "backend"]
+    with store.growing(out, columns, columns) as kept:
+        kept.add({"problem": "two", "backend": "fast"})
+        assert store.read(out, columns)["problem"].tolist() == ["one", "two"]
+    assert not left.exists()
+    assert pd.read_parquet(out)["problem"].tolist() == ["one", "two"]
+
+
+def test_a_disk_without_locks(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(store.fcntl, "flock", flock)
+    with (
+        pytest.raises(InputError, match=r"the disk of .*r\.parquet does not support locks"),
+        store.growing(tmp_path / "r.parquet", ["problem"], ["problem"]),
+    ):
+        pass
 
 
 # --- an existing release is never reported as missing ----------------------------------------------------
