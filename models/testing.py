@@ -137,6 +137,27 @@ def check_model(
     return done
 
 
+def instances(kind: Any, max_size: int = 30) -> Any:
+    """A Hypothesis strategy for instances of a model, the ugly ones included; it needs Hypothesis.
+
+    Examples
+    --------
+    >>> from hypothesis import given
+    >>> from models import Isotonic
+    >>> @given(instances(Isotonic))
+    ... def test_lengths(model):
+    ...     assert 1 <= model.noisy.size <= 30
+    >>> test_lengths()
+    """
+    from hypothesis import strategies
+
+    return strategies.builds(
+        lambda seed, size: kind.random(np.random.default_rng(seed), size),
+        strategies.integers(0, 2**32 - 1),
+        strategies.integers(1, max_size),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Case:
     """An instance, feasible answers with their costs, and the least cost known."""

@@ -5,10 +5,11 @@
 array([3, 1, 0])
 """
 
+from solvers.assertion import assert_optimal
 from solvers.backends.table import Backend, backends
 from solvers.prove import prove
 from solvers.solution import Solution
 from solvers.solve import solve
 
-__all__ = ["Backend", "Solution", "backends", "prove", "solve"]
+__all__ = ["Backend", "Solution", "assert_optimal", "backends", "prove", "solve"]
 __distribution__ = "hierdp"  # `hierdp` refuses a package of this name without it

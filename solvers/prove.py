@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from models import Certificate, Model, Program
+from models.arithmetic.rounding import Rounding
 from models.certificate import Witness, judge
 from solvers import fast
 
@@ -58,8 +59,13 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     proof = own if best is None else model.certificate(best, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
+    again = model.certificate(x, proof.witness)
+    if again.optimal:
+        return again
+    # Only the model knows how large its data are: here the tolerance is relative to the cost alone.
     exactly = not isinstance(own.objective, float) and not isinstance(proof.bound, float)
-    return judge(own.objective, own.objective - proof.bound, exactly, proof.witness, own.reason)
+    rounding = Rounding(unit=0.0)
+    return judge(own.objective, own.objective - proof.bound, exactly, proof.witness, own.reason, rounding)
 
 
 def _better(own: Certificate, proof: Certificate) -> Certificate:

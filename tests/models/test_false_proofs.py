@@ -7,11 +7,13 @@ import pytest
 
 from models import (
     BudgetSplit,
+    Clustering,
     CostTable,
     CumulativeQIP,
     Isotonic,
     JointTables,
     Merging,
+    MinCostFlow,
     NonNegativeInference,
     SimplexQP,
     Tree,
@@ -20,6 +22,7 @@ from models import (
     WorkloadLeastSquares,
     lagrangian_bound,
 )
+from solvers import prove
 
 ROOT = Tree([])
 TOTAL = Workload.marginals((1,), [()])
@@ -62,6 +65,10 @@ WRONG = {
     "costs in floats that cancel": lambda: CostTable(
         [[2.0**53 + 2, 2.0**53 + 4], [-(2.0**53), -(2.0**53)]], 1
     ).certificate([1, 0], {"price": 1}),
+    "tiny values in clusters": lambda: prove(Clustering([0, 1e-9, 3e-9, 4e-9], 0, 2), [1, 1, 0, 0]),
+    "tiny costs of a flow": lambda: prove(
+        MinCostFlow([0, 0], [1, 1], [2e-10, 1e-10], [1, -1], [1, 1]), [1, 0]
+    ),
     "a whole answer to large floats": lambda: SimplexQP([EVEN, EVEN], total=int(2 * EVEN)).certificate(
         [int(EVEN) + 1, int(EVEN) - 1]
     ),

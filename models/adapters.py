@@ -1,0 +1,512 @@
+"""Other libraries' problems and answers as models.
+
+Each function takes a library's answer, and the arguments that led to it. No library is imported. A `Claim`
+says which model the library claims to have solved, with which answer:
+
+>>> from scipy.optimize import isotonic_regression as theirs
+>>> claim = isotonic_regression(theirs([3, 1, 4]).x, [3, 1, 4])
+>>> claim.certificate().optimal
+True
+
+`solvers.prove(claim.model, claim.x)` also searches what proves the answer; the certificate alone uses what
+the library returned (dual values, for example), or what it reads off the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from models.arithmetic import exact
+from models.arithmetic.arrays import Array
+from models.arithmetic.runs import marks_of
+from models.certificate import Certificate, Witness
+from models.clustering import Clustering
+from models.isotonic import Isotonic
+from models.min_cost_flow import MinCostFlow
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Rows, Term
+from models.witnesses.program_certificate import lagrangian_certificate
+
+
+class Claim(NamedTuple):
+    """A model, an answer that is claimed to be optimal, and what may prove it.
+
+    Attributes
+    ----------
+    model : Model or Program
+    x : array
+        The answer in the model's shape; for a program, all its variables.
+    witness : mapping, optional
+        For a program ``prices``, one for each row.
+    """
+
+    model: Any
+    x: Array
+    witness: Witness | None = None
+
+    def certificate(self) -> Certificate:
+        """Check the answer and the witness; nothing is searched."""
+        if not isinstance(self.model, Program):
+            proof: Certificate = self.model.certificate(self.x, self.witness)
+            return proof
+        prices = np.zeros(self.model.matrix.shape[0], np.int64)
+        return lagrangian_certificate(self.model, self.x, (self.witness or {}).get("prices", prices))
+
+
+def isotonic_regression(
+    x: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    y_min: float | None = None,
+    y_max: float | None = None,
+    increasing: bool = True,
+) -> Claim:
+    """SciPy's ``isotonic_regression(y, weights=…, increasing=…).x``, or scikit-learn's function of that name.
+
+    If all values lie within a factor of 2, their middle one is subtracted first: that rounds nothing
+    (Sterbenz 1974), and leaves digits for the proof.
+
+    Examples
+    --------
+    >>> isotonic_regression([3.0, 1.5, 1.5], [3, 1, 2], increasing=False).certificate().optimal
+    True
+    >>> isotonic_regression([1, 1, 4], [3, 1, 4]).certificate().optimal
+    False
+    """
+    x, y = np.array(x), np.array(y)
+    weights = None if weights is None else np.asarray(weights)
+    if not increasing:
+        x, y, weights = x[::-1], y[::-1], None if weights is None else weights[::-1]
+    middle, seen = y[y.size // 2], np.abs(np.concatenate([x, y]).astype(float))
+    same = np.all(np.sign(x) == np.sign(middle)) and np.all(np.sign(y) == np.sign(middle))
+    if y.dtype.kind == "f" and y_min is y_max is None and same and seen.max() <= 2 * seen.min():
+        x, y = x - middle, y - middle
+    return Claim(Isotonic(y, 2, weights, y_min, y_max), np.asarray(x))
+
+
+def isotonic_estimator(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Claim:
+    """A fitted ``sklearn.isotonic.IsotonicRegression``, with the data that it was fitted to.
+
+    Entries of y with the same X get one value, so the model has their weighted mean, and the sum of their
+    weights.
+
+    Examples
+    --------
+    >>> class Fitted:  # as scikit-learn's
+    ...     y_min, y_max, increasing_ = 0, None, True
+    ...     def predict(self, X):
+    ...         return np.interp(X, [1, 2], [2.0, 5.0])
+    >>> isotonic_estimator(Fitted(), [1, 1, 2], [3, 1, 5]).certificate().optimal
+    True
+    """
+    places, at = np.unique(np.ravel(X), return_inverse=True)
+    y = np.asarray(y, float)
+    sample_weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
+    weights = np.bincount(at, sample_weight)
+    means = np.bincount(at, sample_weight * y) / weights
+    return isotonic_regression(
+        estimator.predict(places), means, weights, y_min=estimator.y_min, y_max=estimator.y_max,
+        increasing=estimator.increasing_,
+    )  # fmt: skip
+
+
+def kmeans1d(clusters: ArrayLike, array: ArrayLike, k: int) -> Claim:
+    """``kmeans1d.cluster(array, k)``, or the labels of ckmeans: one-dimensional k-means.
+
+    The clusters of a best answer are runs of the sorted values. If fewer than k labels are used, equal values
+    are separated, which costs nothing; if there are none, the answer is not feasible, as more clusters would
+    cost less.
+
+    Examples
+    --------
+    >>> kmeans1d([1, 0, 1, 0], [9.0, 1.0, 8.0, 2.0], k=2).certificate().optimal
+    True
+    >>> kmeans1d([1, 0, 0, 0], [9.0, 1.0, 8.0, 2.0], k=2).certificate().optimal
+    False
+
+    Raises
+    ------
+    ValueError
+        If a value lies between two of another cluster: exchanging them would cost less.
+    """
+    values, labels = np.asarray(array), np.asarray(clusters)
+    order = np.lexsort((labels, values))
+    values, labels = values[order], labels[order]
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
+    if starts.size > np.unique(labels).size:
+        twice = next(label for label in labels[starts].tolist() if (labels[starts] == label).sum() > 1)
+        raise ValueError(f"cluster {twice} has values of another between its own, so it is not optimal")
+    equal = np.setdiff1d(1 + np.flatnonzero(values[1:] == values[:-1]), starts)
+    starts = np.union1d(starts, equal[: max(0, k - starts.size)]).astype(np.int64)
+    return Claim(Clustering(values, 0, k), marks_of(starts, values.size))
+
+
+def linear_sum_assignment(
+    row_ind: ArrayLike, col_ind: ArrayLike, cost_matrix: ArrayLike, maximize: bool = False
+) -> Claim:
+    """SciPy's ``linear_sum_assignment(cost_matrix, maximize)``.
+
+    For ``lap.lapjv``, the rows are ``range(rows)``.
+
+    Examples
+    --------
+    >>> cost = [[4, 1, 3], [2, 0, 5], [3, 2, 2]]
+    >>> from scipy.optimize import linear_sum_assignment as theirs
+    >>> claim = linear_sum_assignment(*theirs(cost), cost)
+    >>> from solvers import prove
+    >>> proof = prove(claim.model, claim.x)
+    >>> proof.optimal, proof.objective
+    (True, 5)
+
+    Raises
+    ------
+    ValueError
+        If an entry of the matrix is not finite.
+    """
+    cost = exact.as_data("cost_matrix", cost_matrix, ndim=2)
+    cost = exact.negated(cost) if maximize else cost
+    rows, columns = cost.shape
+    x = np.zeros(cost.shape, np.int64)
+    np.add.at(x, (np.asarray(row_ind), np.asarray(col_ind)), 1)
+    each, few = np.arange(rows + columns), min(rows, columns)
+    tail, head = (part.ravel() for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
+    supply = np.repeat([1, -1], [rows, columns])
+    if rows == columns:
+        return Claim(MinCostFlow(tail, head, cost.ravel(), supply, np.ones(cost.size, int)), x.ravel())
+    # The longer side is joined to one more node, which takes (or gives) as much as the shorter side has.
+    longer, used = (each[rows:], x.sum(axis=0)) if rows < columns else (each[:rows], x.sum(axis=1))
+    node = np.full(longer.size, rows + columns)
+    supply = np.append(supply, 0)
+    supply[longer], supply[-1] = 0, -few if rows < columns else few
+    ends = (longer, node) if rows < columns else (node, longer)
+    tail, head = (np.append(one, more) for one, more in zip((tail, head), ends, strict=True))
+    every = exact.joined(cost.ravel(), 0) if cost.dtype != object else np.append(cost.ravel(), 0)
+    every = np.append(every[:-1], np.zeros(longer.size, every.dtype))
+    return Claim(MinCostFlow(tail, head, every, supply, np.ones(tail.size, int)), np.append(x, used))
+
+
+def emd(
+    G: ArrayLike, a: ArrayLike, b: ArrayLike, M: ArrayLike, log: Mapping[str, Any] | None = None
+) -> Claim:
+    """POT's ``ot.emd(a, b, M, log=True)``: a plan of least cost, with its dual values if given as `log`.
+
+    If all masses are whole numbers, the model is a `MinCostFlow`, and exact. Otherwise it is a linear program
+    over the reals, with its tolerances.
+
+    Examples
+    --------
+    >>> plan, M = [[0.5, 0.0], [0.0, 0.5]], [[0.0, 1.0], [1.0, 0.0]]
+    >>> log = {"u": np.array([0.0, 0.0]), "v": np.array([0.0, 0.0])}
+    >>> emd(plan, [0.5, 0.5], [0.5, 0.5], M, log).certificate().optimal
+    True
+    >>> emd([[1, 0], [1, 2]], [1, 3], [2, 2], [[0, 1], [1, 0]]).model
+    MinCostFlow(tail=array([0, 0, 1, 1]), ...
+    """
+    G, a, b, M = (np.asarray(part) for part in (G, a, b, M))
+    rows, columns = M.shape
+    each = np.arange(rows + columns)
+    tail, head = (part.ravel() for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
+    prices = None if log is None else np.concatenate([np.asarray(log["u"]), np.asarray(log["v"])])
+    if all(np.array_equal(part, np.rint(part)) for part in (G, a, b)):
+        witness = None if prices is None else {"potentials": np.append(prices[:rows], -prices[rows:])}
+        supply = np.concatenate([a, -b]).astype(np.int64)
+        return Claim(MinCostFlow(tail, head, M.ravel(), supply), G.ravel().astype(np.int64), witness)
+    place = np.tile(np.arange(tail.size), 2)
+    matrix = scipy.sparse.csr_matrix(
+        (np.ones(place.size), (np.append(tail, head), place)), (each.size, tail.size)
+    )
+    claim = linear_program(G.ravel(), M.ravel(), matrix, np.append(a, b), np.append(a, b))
+    return claim._replace(witness=None if prices is None else {"prices": prices})
+
+
+def wasserstein_distance(
+    distance: float,
+    u_values: ArrayLike,
+    v_values: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+) -> Claim:
+    """SciPy's ``wasserstein_distance(u_values, v_values, u_weights, v_weights)``.
+
+    The program moves mass along the line, and its first variable is the distance claimed, at least the cost
+    of all moves.
+
+    Examples
+    --------
+    >>> wasserstein_distance(5.0, [0, 1, 3], [5, 6, 8]).certificate().optimal
+    True
+    >>> wasserstein_distance(5.1, [0, 1, 3], [5, 6, 8]).certificate().gap > 0.09
+    True
+    """
+    u, v = np.asarray(u_values, float), np.asarray(v_values, float)
+    weights = [np.ones(part.size) if w is None else np.asarray(w, float)
+               for part, w in ((u, u_weights), (v, v_weights))]  # fmt: skip
+    places, at = np.unique(np.append(u, v), return_inverse=True)
+    mass = np.append(weights[0] / weights[0].sum(), -weights[1] / weights[1].sum())
+    passing, steps = np.cumsum(np.bincount(at, mass))[:-1], np.diff(places)
+    n = steps.size
+    # Row 0: the distance less the cost of what passes each step up or down; then what passes each step.
+    step = np.arange(n)
+    entries = (
+        np.concatenate([[0], np.zeros(2 * n, int), np.tile(1 + step, 2)]),
+        np.concatenate([np.arange(1 + 2 * n), 1 + step, 1 + n + step]),
+        np.concatenate([[1.0], -steps, -steps, np.ones(n), -np.ones(n)]),
+    )
+    matrix = scipy.sparse.csr_matrix((entries[2], entries[:2]), (1 + n, 1 + 2 * n))
+    x = np.concatenate([[distance], np.maximum(passing, 0), np.maximum(-passing, 0)])
+    lower, upper = np.append(0.0, passing), np.append(INFINITY, passing)
+    claim = linear_program(x, np.eye(1, 1 + 2 * n)[0], matrix, lower, upper)
+    return claim._replace(witness={"prices": np.append(1.0, np.sign(passing) * steps)})
+
+
+def networkx_flow(
+    flow: Mapping[Any, Mapping[Any, Any]], G: Any, demand: str = "demand", capacity: str = "capacity",
+    weight: str = "weight",
+) -> Claim:  # fmt: skip
+    """networkx's ``min_cost_flow(G)`` or ``network_simplex(G)[1]``, of a `DiGraph` or a `MultiDiGraph`.
+
+    Arcs without a capacity get one that no best flow exceeds: the sum of all demands and other capacities.
+
+    Examples
+    --------
+    >>> class Graph:  # as networkx's: the edges 0 → 1 → 2, and 0 → 2
+    ...     def is_multigraph(self): return False
+    ...     def nodes(self, data): return [(0, {"demand": -2}), (1, {}), (2, {"demand": 2})]
+    ...     def edges(self, data): return [(0, 1, {"weight": 1, "capacity": 1}), (1, 2, {"weight": 1}),
+    ...                                    (0, 2, {"weight": 5})]
+    >>> claim = networkx_flow({0: {1: 1, 2: 1}, 1: {2: 1}}, Graph())
+    >>> from solvers import prove
+    >>> prove(claim.model, claim.x).optimal
+    True
+
+    Raises
+    ------
+    ValueError
+        If an arc without a capacity costs less than 0.
+    """
+    nodes = {node: place for place, (node, _) in enumerate(G.nodes(data=True))}
+    supply = np.array([-data.get(demand, 0) for _, data in G.nodes(data=True)])
+    if G.is_multigraph():
+        arcs = [(u, v, data, flow[u][v][key]) for u, v, key, data in G.edges(data=True, keys=True)]
+    else:
+        arcs = [(u, v, data, flow[u][v]) for u, v, data in G.edges(data=True)]
+    rooms = [data.get(capacity, INFINITY) for *_, data, _ in arcs]
+    costs = [data.get(weight, 0) for *_, data, _ in arcs]
+    most = int(supply[supply > 0].sum()) + sum(int(room) for room in rooms if room < INFINITY)
+    for (u, v, *_), room, cost in zip(arcs, rooms, costs, strict=True):
+        if room == INFINITY and cost < 0:
+            raise ValueError(f"the arc from {u!r} to {v!r} costs {cost}, and has no capacity")
+    model = MinCostFlow(
+        [nodes[u] for u, *_ in arcs], [nodes[v] for _, v, *_ in arcs], costs, supply,
+        [most if room == INFINITY else room for room in rooms],
+    )  # fmt: skip
+    return Claim(model, np.array([moved for *_, moved in arcs]))
+
+
+def shortest_path(path: Sequence[Any], edges: Iterable[tuple[Any, Any, Any]]) -> Claim:
+    """A path of networkx's ``shortest_path`` or ``bellman_ford_path``: its nodes, and all edges with weights.
+
+    The edges are ``G.edges(data="weight")``, those of an undirected graph once in each direction. The model
+    is a flow of one unit.
+
+    Examples
+    --------
+    >>> claim = shortest_path("acb", [("a", "b", 5), ("a", "c", 2), ("c", "b", 2)])
+    >>> from solvers import prove
+    >>> proof = prove(claim.model, claim.x)
+    >>> proof.optimal, proof.objective
+    (True, 4)
+
+    Raises
+    ------
+    ValueError
+        If a step of the path is not an edge.
+    """
+    edges = list(edges)
+    nodes = {
+        node: place for place, node in enumerate(dict.fromkeys(end for *ends, _ in edges for end in ends))
+    }
+    x, supply = np.zeros(len(edges), np.int64), np.zeros(len(nodes), np.int64)
+    for u, v in pairwise(path):
+        joins = [k for k, edge in enumerate(edges) if edge[:2] == (u, v)]
+        if not joins:
+            raise ValueError(f"no edge leads from {u!r} to {v!r}")
+        x[min(joins, key=lambda k: edges[k][2])] += 1
+    supply[nodes[path[0]]] += 1
+    supply[nodes[path[-1]]] -= 1
+    tail, head = ([nodes[edge[k]] for edge in edges] for k in range(2))
+    costs, capacity = [edge[2] for edge in edges], np.ones(len(edges), np.int64)
+    return Claim(MinCostFlow(tail, head, costs, supply, capacity), x)
+
+
+def ortools_flow(flow: Any) -> Claim:
+    """OR-tools' ``SimpleMinCostFlow`` after ``solve()``.
+
+    Examples
+    --------
+    >>> class Flow:  # as OR-tools': one arc
+    ...     def num_arcs(self): return 1
+    ...     def num_nodes(self): return 2
+    ...     def tail(self, arc): return 0
+    ...     def head(self, arc): return 1
+    ...     def capacity(self, arc): return 3
+    ...     def unit_cost(self, arc): return 7
+    ...     def flow(self, arc): return 2
+    ...     def supply(self, node): return 2 - 4 * node
+    >>> claim = ortools_flow(Flow())
+    >>> from solvers import prove
+    >>> prove(claim.model, claim.x).objective
+    14
+    """
+    read = (flow.tail, flow.head, flow.unit_cost, flow.capacity, flow.flow)
+    parts = [np.array([part(arc) for arc in range(flow.num_arcs())], np.int64) for part in read]
+    tail, head, cost, capacity, x = parts
+    supply = np.array([flow.supply(node) for node in range(flow.num_nodes())], np.int64)
+    return Claim(MinCostFlow(tail, head, cost, supply, capacity), x)
+
+
+def linear_program(
+    x: ArrayLike,
+    c: ArrayLike,
+    A: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    bounds: tuple[ArrayLike, ArrayLike] = (0, INFINITY),
+    integer: ArrayLike = False,
+) -> Claim:
+    """Any answer x to: minimize c·x subject to ``lower ≤ A x ≤ upper`` and bounds, some or all x whole.
+
+    Whole variables are rounded, as solvers return 0.9999999999 for 1; the rest is taken as it is.
+
+    Examples
+    --------
+    >>> claim = linear_program([1, 1], [2, 3], [[1, 1]], 2, np.inf, (0, 1))
+    >>> from solvers import prove
+    >>> prove(claim.model, claim.x).optimal
+    True
+    """
+    matrix = scipy.sparse.csr_matrix(A)
+    rows, columns = matrix.shape
+    whole = np.broadcast_to(np.asarray(integer, bool), columns)
+    x = np.asarray(x)
+    if x.dtype.kind == "f":
+        x = np.where(whole, np.rint(x), x)
+        x = x.astype(np.int64) if whole.all() and np.abs(x).max(initial=0) < 2**62 else x
+    low, high = (np.broadcast_to(np.asarray(side), columns) for side in bounds)
+    # Blocks are whole or not as a whole: one for each stretch of variables of a kind.
+    cuts = [0, *(1 + np.flatnonzero(whole[1:] != whole[:-1])).tolist(), columns]
+    blocks = [
+        Block(f"x{k}" if k else "x", (b - a,), low[a:b], high[a:b], bool(whole[a]))
+        for k, (a, b) in enumerate(pairwise(cuts))
+        if b > a
+    ]
+    least, most = (np.broadcast_to(np.asarray(side), rows) for side in (lower, upper))
+    cost = Term("linear", np.arange(columns), np.asarray(c))
+    return Claim(Program("linear program", blocks, [Rows("A", matrix, least, most)], [cost]), x)
+
+
+def linprog(
+    res: Any, c: ArrayLike, A_ub: Any = None, b_ub: ArrayLike | None = None, A_eq: Any = None,
+    b_eq: ArrayLike | None = None, bounds: Any = (0, None),
+) -> Claim:  # fmt: skip
+    """SciPy's ``linprog(c, A_ub, b_ub, A_eq, b_eq, bounds)``: its marginals are the prices.
+
+    Examples
+    --------
+    >>> from scipy.optimize import linprog as theirs
+    >>> problem = dict(c=[-1, -2], A_ub=[[1, 1], [1, 3]], b_ub=[4, 6])
+    >>> linprog(theirs(**problem), **problem).certificate().optimal
+    True
+    """
+    given = [(A_ub, b_ub, False), (A_eq, b_eq, True)]
+    parts = [
+        (scipy.sparse.csr_matrix(A), np.ravel(np.asarray(b)), equal) for A, b, equal in given if A is not None
+    ]
+    size = np.size(c)
+    matrix = scipy.sparse.vstack([A for A, *_ in parts] or [scipy.sparse.csr_matrix((0, size))])
+    upper = np.concatenate([[], *(b for _, b, _ in parts)])
+    lower = np.concatenate([[], *(b if equal else np.full(b.size, -INFINITY) for _, b, equal in parts)])
+    limits = [bounds] * size if np.ndim(bounds) == 1 and len(bounds) == 2 else list(bounds)
+    ends = [
+        np.array([open_ if pair[k] is None else pair[k] for pair in limits], float)
+        for k, open_ in enumerate((-INFINITY, INFINITY))
+    ]
+    claim = linear_program(res.x, c, matrix, lower, upper, (ends[0], ends[1]))
+    kinds = [res.eqlin if equal else res.ineqlin for *_, equal in parts]
+    return claim._replace(witness={"prices": np.concatenate([[], *(one.marginals for one in kinds)])})
+
+
+def milp(
+    res: Any, c: ArrayLike, *, integrality: ArrayLike = 0, bounds: Any = None, constraints: Any = ()
+) -> Claim:
+    """SciPy's ``milp(c, integrality=…, bounds=…, constraints=…)``, with ``Bounds`` and ``LinearConstraint``.
+
+    It returns no dual values: `solvers.prove` finds prices. They may leave a gap, which bounds what the
+    answer misses.
+
+    Examples
+    --------
+    >>> from scipy.optimize import LinearConstraint, milp as theirs
+    >>> problem = dict(c=[-1, -1], integrality=1, constraints=LinearConstraint([[2, 1]], -np.inf, 4))
+    >>> claim = milp(theirs(**problem), **problem)
+    >>> from solvers import prove
+    >>> prove(claim.model, claim.x).optimal
+    True
+    """
+    size = np.size(c)
+    given = list(constraints) if isinstance(constraints, list | tuple) else [constraints]
+    rows = [(scipy.sparse.csr_matrix(np.atleast_2d(one.A) if not scipy.sparse.issparse(one.A) else one.A),
+             one.lb, one.ub) for one in given]  # fmt: skip
+    matrix = scipy.sparse.vstack([A for A, *_ in rows] or [scipy.sparse.csr_matrix((0, size))])
+    sides = [
+        np.concatenate([[], *(np.broadcast_to(row[k], row[0].shape[0]) for row in rows)]) for k in (1, 2)
+    ]
+    box = (0, INFINITY) if bounds is None else (bounds.lb, bounds.ub)
+    whole = np.broadcast_to(np.asarray(integrality), size)
+    if not np.isin(whole, (0, 1)).all():
+        raise ValueError("semi-continuous variables (integrality 2 and 3) are not supported")
+    return linear_program(res.x, c, matrix, sides[0], sides[1], box, whole == 1)
+
+
+def reconciliation(
+    y_tilde: ArrayLike, S: ArrayLike, y_hat: ArrayLike, variance: ArrayLike = 1, nonnegative: bool = False
+) -> Claim:
+    """Forecasts of a hierarchy made consistent by least squares, as by hierarchicalforecast's ``MinTrace``.
+
+        minimize Σ_i (y_i − ŷ_i)²/variance_i  subject to  y = S b  (with `nonnegative`: b ≥ 0)
+
+    The last rows of S, one for each bottom series, are the identity. The variances of the method ``ols`` are
+    1, those of ``wls_struct`` the sums of the rows of S. Methods with covariances are not supported.
+
+    Examples
+    --------
+    >>> S = [[1, 1], [1, 0], [0, 1]]
+    >>> reconciliation([11, 4, 7], S, [12, 3, 6]).certificate().optimal
+    True
+    >>> reconciliation([12, 5, 7], S, [12, 3, 6]).certificate().optimal
+    False
+    """
+    S, y_hat, y = (np.asarray(part, float) for part in (S, y_hat, y_tilde))
+    n, m = S.shape
+    if not np.array_equal(S[n - m :], np.eye(m)):
+        raise ValueError("the last rows of S must be the identity: the bottom series themselves")
+    weights = 1 / np.broadcast_to(np.asarray(variance, float), n)
+    # An answer of 0 costs Σ w·ŷ², so no best answer is further from the forecasts than these limits.
+    cost = float((weights * y_hat * y_hat).sum())
+    reach = 1 + 2 * np.abs(y_hat) + 2 * np.sqrt(cost / weights)
+    matrix = scipy.sparse.hstack([scipy.sparse.identity(n), -scipy.sparse.csr_matrix(S)], format="csr")
+    bottom = Block("b", (m,), 0 if nonnegative else -reach[n - m :], reach[n - m :])
+    rows = Rows("y = S b", matrix, np.zeros(n), np.zeros(n))
+    squares = Term("quadratic", np.arange(n), weights, y_hat)
+    program = Program("reconciliation", [Block("y", (n,), -INFINITY), bottom], [rows], [squares])
+    prices = 2 * weights * (y - y_hat)
+    return Claim(program, np.append(y, y[n - m :]), {"prices": prices})
