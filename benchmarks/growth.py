@@ -77,14 +77,16 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
 
 def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:
     """An exact backend's time, and its verdict against the fast path's proved optimum."""
-    from hierdp.bench.verdicts import KnownOptimum, verdict
+    from hierdp.verification.judge import judge
+    from hierdp.verification.known import known_bounds
     from solvers import solve
 
-    ours = solve(model)
-    truth = KnownOptimum(ours.objective, ours.status == "optimal", i.elements(model), rows=None, form="")
+    known, _ = known_bounds(model, [solve(model)])
     found = solve(fresh(model), backend, limit)
-    judged = verdict(found, truth, None, limit)
-    return {"seconds": found.build_seconds + found.solve_seconds, "verdict": judged.verdict}
+    return {
+        "seconds": found.build_seconds + found.solve_seconds,
+        "verdict": judge(found, known, time_limit=limit),
+    }
 
 
 def points(only: str, most: int, given: tuple[float, float], known: list[dict[str, Any]]) -> Iterator[Any]:

@@ -200,7 +200,7 @@ def by_form(rows: DataFrame, which: str) -> DataFrame:
     The mean is a shifted geometric one over the problems that it takes, in seconds.
     """
     taken = metrics.settled(distinguished(rows[rows["set"] == which]))
-    taken = taken[~taken["verdict"].isin(metrics.REFUSED) & (taken["form"] != "not stated")]
+    taken = taken[~taken["verdict"].isin(metrics.UNCOUNTED) & (taken["form"] != "not stated")]
     taken["time"] = metrics.seconds(taken)
     groups = taken.groupby(["backend", "form"])
     solved = groups["verdict"].agg(lambda verdicts: (verdicts == "solved").sum())

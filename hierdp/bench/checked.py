@@ -16,14 +16,14 @@ import numpy as np
 
 from hierdp.bench import manifest
 from hierdp.bench.answers import SUFFIXES, ReadAnswer, read_answer
+from hierdp.bench.known_optimum import STATED_UP_TO
 from hierdp.bench.no_optimum import row_of
 from hierdp.bench.point import cost
 from hierdp.bench.problems import program_of
 from hierdp.bench.reading import read_plainly
-from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.verification.judge import exceeds, resolution
+from hierdp.verification.judge import KnownBounds, exceeds, judge, resolution
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from models.programs.texts import Stated
@@ -64,6 +64,7 @@ class Row:
           infeasible or unbounded, and is not; its bound lies above a feasible answer;
         - ``infeasible``: a row, a bound or integrality of the file or of the model is broken;
         - ``inaccurate``: feasible, but the cost is not the optimum;
+        - ``unproved``: the claim is neither proved nor refuted;
         - ``missing``: no file, or one without an answer;
         - ``unreadable``: the file is no solution file of this problem.
     violation : float or None
@@ -172,17 +173,18 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
 def _without_optimum(name: str, answer: ReadAnswer, status: str) -> Row:
     """Judge the answer to a problem that is proved to be infeasible or unbounded."""
     claim = answer.status or ""
-    if claim == status:
-        return Row(name, claim, "solved", message=f"It is proved {status}.")
+    proved = f"It is proved {status}"
     if claim in ("optimal", "infeasible", "unbounded"):
-        return Row(name, claim, "wrong", message=f"It is proved {status}.")
+        known = KnownBounds(infeasible=status == "infeasible", unbounded=status == "unbounded")
+        found = judge(Solution(_FILE.name, "", answer.status or "feasible"), known)
+        return Row(name, claim, found, message=f"{proved}.")
     what = "has values, but no status" if len(answer.values) else "has neither"
-    return Row(name, claim, "missing", message=f"It is proved {status}; the file {what}.")
+    return Row(name, claim, "missing", message=f"{proved}; the file {what}.")
 
 
-def _judged(name: str, answer: ReadAnswer, known: Instance, made: Stated | None) -> Row:
-    truth = _truth(known)
-    optimum = truth.optimum if truth.proved else None
+def _judged(name: str, answer: ReadAnswer, stored: Instance, made: Stated | None) -> Row:
+    known = _known(stored)
+    optimum = known.high if known.proved else None
     values = answer.columns(made.columns) if made is not None and len(answer.values) else None
     violation, broken, cost_of_file = None, "", None
     if made is not None and values is not None:
@@ -191,8 +193,8 @@ def _judged(name: str, answer: ReadAnswer, known: Instance, made: Stated | None)
         cost_of_file = cost(
             made, [round(one) if whole else one for one, whole in zip(at, made.integer, strict=True)]
         )
-    found = _found(known, answer, values)
-    judged: str = verdict(found, truth, None).verdict
+    found = _found(stored, answer, values)
+    judged: str = judge(found, known)
     message = f"{found.message[:1].upper()}{found.message[1:]}." if found.message else ""
     if found.status in ("error", "numerical"):
         judged = "infeasible"
@@ -216,8 +218,8 @@ def _judged(name: str, answer: ReadAnswer, known: Instance, made: Stated | None)
             message = (
                 f"The file's objective is {float(abs(off)):.3g} {side} the proved optimum {_text(optimum)}."
             )
-    if judged == "solved" and optimum is None:
-        judged, message = "inaccurate", "No optimum is proved."
+    if judged == "unproved":
+        message = "No optimum is proved."
     if judged == "solved":
         exact = isinstance(found.objective, int | Fraction)
         message = f"The cost {_text(found.objective)} is the proved optimum{', exactly' if exact else ''}."
@@ -257,13 +259,13 @@ def _violation(made: Stated, at: Sequence[Fraction]) -> tuple[float, str]:
     return largest, f"{words}; it is off by {float(over):.3g}, and the tolerance is {float(allowed):.3g}."
 
 
-def _truth(known: Instance) -> KnownOptimum:
-    """The optimum that the stored answer and its witness prove, or the cost of the stored answer."""
-    model: Any = known.model
-    if known.answer is None:
-        return KnownOptimum(None, False, 0, None, "")
-    proof = model.certificate(known.answer, known.witness)
-    return KnownOptimum(proof.objective, proof.optimal, 0, None, "")
+def _known(stored: Instance) -> KnownBounds:
+    """The optimum that the stored answer and its witness prove, or its cost."""
+    model: Any = stored.model
+    if stored.answer is None:
+        return KnownBounds()
+    proof = model.certificate(stored.answer, stored.witness)
+    return KnownBounds(proof.bound, None if proof.bound is None else proof.objective, proof.optimal)
 
 
 def _found(known: Instance, answer: ReadAnswer, values: list[float] | None) -> Solution:

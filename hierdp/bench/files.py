@@ -13,9 +13,9 @@ import numpy as np
 
 from hierdp.bench import manifest
 from hierdp.bench.cbf import write_cbf
+from hierdp.bench.known_optimum import STATED_UP_TO, KnownOptimum, form_of
 from hierdp.bench.point import canonical, point
 from hierdp.bench.problems import Problem, program_of
-from hierdp.bench.verdicts import STATED_UP_TO, KnownOptimum, form_of
 from hierdp.execution import folder as folders
 from hierdp.execution import progress
 from models import lagrangian_certificate
@@ -112,8 +112,8 @@ def _problem(
     truth = KnownOptimum.of(problem.model, ["highs"], SECONDS, problem.form, texts_up_to)
     model, name, texts = problem.model, problem.name, truth.variables <= texts_up_to
     program = program_of(model) if texts else None
-    answer, witness = truth.answer, truth.witness
-    if truth.proved and texts:
+    answer, witness, proved = truth.answer, truth.witness, truth.bounds.optimal
+    if proved and texts:
         answer, witness = canonical(model, answer, witness)
     elif texts:
         answer = witness = None  # which of the best answers is found depends on the solver
@@ -125,7 +125,7 @@ def _problem(
     entry = manifest.about(problem, which, truth.form, truth.variables)
     proof = None if answer is None else model.certificate(answer, witness)
     # The cost of the stored answer itself; the certificate's, of floats, is that of a feasible one beside it.
-    optimum = truth.optimum if answer is None else model.objective(answer)
+    optimum = truth.bounds.high if answer is None else model.objective(answer)
     if isinstance(optimum, float):
         optimum = float(f"{optimum:.12g}")
     if program is not None:
@@ -139,13 +139,13 @@ def _problem(
         files.append(write_cbf(model, folder / f"{name}.cbf"))
     exact = proof is not None and not isinstance(proof.objective, float)
     entry |= {
-        "status": "optimal" if truth.proved else ("infeasible" if truth.infeasible else "open"),
+        "status": "optimal" if proved else ("infeasible" if truth.bounds.infeasible else "open"),
         "optimum": manifest.exactly(optimum),
-        "proved": truth.proved,
-        "proof": ("exact" if exact else "within 1e-7, in floats") if truth.proved else "none",
+        "proved": proved,
+        "proof": ("exact" if exact else "within 1e-7, in floats") if proved else "none",
     }
     beyond = f"not written beyond {texts_up_to:,} cells; the .npz has the proof"
-    text, why = _proof(problem, truth.proved, answer, witness, program) if texts else ([], beyond)
+    text, why = _proof(problem, proved, answer, witness, program) if texts else ([], beyond)
     if text:
         with folders.file_appearing(folder / f"{name}{PROOF}") as aside:
             aside.write_text("\n".join([FIRST_LINE, *text]) + "\n", encoding="utf-8", newline="\n")

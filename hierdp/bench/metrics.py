@@ -6,63 +6,84 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.bench.runs import TOLERANCES, numbers
+from hierdp.verification.judge import KnownBounds, judge
 from models.arithmetic.arrays import Floats
+from models.arithmetic.exact import Number
+from solvers import Solution
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
 
 SHIFT = 0.01
 """Seconds added to each time before its logarithm, so that differences between much shorter times hardly
 count."""
 
-SETTLED = 1e-6
-"""Two objectives, neither of them proved, count as equal up to this relative difference."""
-
 UNSOLVED = ("wrong", "inaccurate", "bound", "stopped", "failed")
+"""The verdicts of problems that a backend accepts but does not solve; see `hierdp.verification.judge`."""
 
 REFUSED = ("unsupported", "licence")
 """The verdicts of problems that a backend, or its licence, does not accept."""
-"""The verdicts of problems that a backend accepts but does not solve; see `hierdp.bench.verdicts`."""
+
+UNCOUNTED = (*REFUSED, "unproved")
+"""The verdicts that are neither for nor against a backend: also if nobody knows whether it is right."""
 
 
 def seconds(rows: DataFrame, cpu: bool = False) -> Floats:
     """Time of each run: stating and solving, with the certificate of the fast path (others prove on the way).
 
-    A run that does not solve its problem costs its time limit. With `cpu`: CPU time of all threads; NaN for a
+    A run that does not solve its problem costs its time limit; one whose claim is neither proved nor refuted
+    costs its time. With `cpu`: CPU time of all threads; NaN for a
     solved problem if it was not measured.
     """
     parts = rows[["cpu_seconds"] if cpu else ["build_seconds", "solve_seconds"]].astype(float)
     proving = rows["certificate_seconds"].astype(float).fillna(0.0)
     taken = (parts.sum(axis=1, skipna=not cpu) + proving).to_numpy()
-    solved = (rows["verdict"] == "solved").to_numpy()
+    solved = rows["verdict"].isin(["solved", "unproved"]).to_numpy()
     limit = rows["time_limit"].to_numpy(float)
     return np.where(solved, taken, np.fmax(taken, limit))
 
 
 def settled(rows: DataFrame) -> DataFrame:
-    """Compare answers to problems without a proved optimum with the best answer of any backend.
+    """Judge answers to problems without a proved optimum again, by what all rows of their problem know.
 
-    Every objective is computed from an answer that was checked to be feasible. So a better answer by any
-    backend refutes an answer that was called optimal, or a bound above it. An optimum that one row of a
-    problem proves holds for all its rows.
+    An optimum that one row of a problem proves holds for all its rows. Otherwise the best feasible answer of
+    any backend may refute a claim. All rows of other problems keep their verdicts.
     """
     frame = rows.copy()
-    proved = frame["proved"].astype(bool)
-    best = frame["problem"].map(frame.groupby("problem")["objective"].min()).astype(float)
-    later = ~proved & frame["problem"].isin(frame.loc[proved, "problem"])
-    if later.any():
-        optimum = frame["problem"].map(frame[proved].groupby("problem")["optimum"].first()).astype(float)
-        best = best.where(~later, optimum)
-        scale = optimum.abs().clip(lower=1.0)
-        frame.loc[later, "optimum"], frame.loc[later, "proved"] = optimum[later], True
-        frame.loc[later, "relative_gap"] = ((frame["objective"] - optimum) / scale)[later]
-        frame.loc[later, "bound_error"] = ((frame["bound"] - optimum) / scale).clip(lower=0.0)[later]
-    slack = SETTLED * best.abs().clip(lower=1.0)
-    beyond = (frame["objective"] > best + slack) | (frame["bound"] > best + slack)
-    claimed = frame["verdict"].isin(["solved", "bound"]) & ~proved
-    frame.loc[beyond & claimed, "verdict"] = "wrong"
+    later = frame.index[~frame["proved"].astype(bool)]
+    for problem in frame.loc[later, "problem"].unique():
+        here = frame[frame["problem"] == problem]
+        known = KnownBounds()
+        if here["proved"].any():
+            first = here[here["proved"].astype(bool)].iloc[0]
+            optimum = _cost(first, "optimum")
+            known = KnownBounds(optimum, optimum, optimal=True)
+        for _, row in here.iterrows():
+            known = known.including(_solution(row))
+        for i in here.index.intersection(later):
+            row = frame.loc[i]
+            verdict = judge(_solution(row), known, TOLERANCES[row["tolerance"]])
+            if verdict == "wrong" or row["verdict"] in ("solved", "unproved"):
+                frame.loc[i, "verdict"] = verdict
+            for column, value in numbers(_solution(row), known).items():
+                frame.loc[i, column] = value
     return frame
+
+
+def _solution(row: Any) -> Solution:
+    """The answer of a row, as far as a judge needs it."""
+    bound = None if row["bound"] != row["bound"] else float(row["bound"])
+    return Solution(row["backend"], row["version"], row["status"], None, _cost(row, "objective"), bound)
+
+
+def _cost(row: Any, column: str) -> Number | None:
+    """A stored cost, which is exact for whole numbers of an integer program."""
+    value = row[column]
+    if value is None or value != value:
+        return None
+    whole = row["form"] in ("MILP", "MIQP", "tables") and float(value).is_integer()
+    return int(value) if whole else float(value)
 
 
 def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
@@ -81,7 +102,8 @@ def by_backend(rows: DataFrame) -> DataFrame:
 
     All means are over all problems of the table: those that a backend, or its licence, does not accept count
     as unsolved. `times_best_exact` is `mean_seconds_all` divided by the same mean of the fastest exact
-    backend for each problem. `licence` counts refusals by a licence's limit.
+    backend for each problem. `solved` is a share of the problems that the backend accepts, `takes`, without
+    its `unproved` claims, which nothing known proves or refutes. `licence` counts refusals by a licence.
     """
     import pandas as pd
 
@@ -90,26 +112,25 @@ def by_backend(rows: DataFrame) -> DataFrame:
     virtual = shifted_geometric_mean(best.fillna(rows["time_limit"].max()).to_numpy(float))
     made = []
     for backend, here in rows.groupby("backend", sort=False):
-        taken = here[~here["verdict"].isin(REFUSED)]
-        if taken.empty:
+        taken = here[~here["verdict"].isin(UNCOUNTED)]
+        if here["verdict"].isin(REFUSED).all():
             continue
         verdicts = taken["verdict"]
-        times = seconds(taken)
-        beyond = here[here["verdict"].isin(REFUSED)]
+        accepted, beyond = (here[here["verdict"].isin(REFUSED) == refused] for refused in (False, True))
         limits = beyond["time_limit"].to_numpy(float)
-        all_times = np.concatenate([times, limits])
+        all_times = np.concatenate([seconds(accepted), limits])
         made.append(
             {
                 "backend": backend,
                 "version": _version(here.iloc[-1]),
                 "takes": f"{len(taken)} of {every}",
-                "licence": int((here["verdict"] == "licence").sum()),
-                "solved": float(np.mean(verdicts == "solved")),
+                **{name: int((here["verdict"] == name).sum()) for name in ("licence", "unproved")},
+                "solved": float((verdicts == "solved").mean()),
                 **{name: int((verdicts == name).sum()) for name in UNSOLVED},
                 "times_best_exact": shifted_geometric_mean(all_times) / virtual,
                 "mean_seconds_all": shifted_geometric_mean(all_times),
                 "mean_cpu_seconds_all": shifted_geometric_mean(
-                    np.concatenate([seconds(taken, cpu=True), limits])
+                    np.concatenate([seconds(accepted, cpu=True), limits])
                 ),
                 "primal_residual": _worst(taken, "primal_residual"),
                 "dual_residual": _worst(taken, "dual_residual"),
@@ -141,7 +162,7 @@ def against_exact(rows: DataFrame) -> DataFrame:
 
     made = []
     for model, here in rows.groupby("model", sort=False):
-        taken = here[~here["verdict"].isin(REFUSED)]
+        taken = here[~here["verdict"].isin(UNCOUNTED)]
         ours, exact = taken[taken["backend"] == "fast"], taken[taken["backend"] != "fast"]
         row: dict[str, Any] = {
             "model": model,
@@ -168,7 +189,7 @@ def against_exact(rows: DataFrame) -> DataFrame:
 
 def shares(rows: DataFrame, by: str) -> DataFrame:
     """Share of the problems of each model (or form) that each backend solves; empty if it accepts none."""
-    taken = rows[~rows["verdict"].isin(REFUSED)].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
+    taken = rows[~rows["verdict"].isin(UNCOUNTED)].assign(solved=lambda f: (f["verdict"] == "solved") * 1.0)
     table = taken.pivot_table(index=by, columns="backend", values="solved", aggfunc="mean")
     order = [name for name in dict.fromkeys(rows["backend"]) if name in table.columns]
     counted = rows.groupby(by)["problem"].nunique()

@@ -137,7 +137,8 @@ def _compared(name: str, title: str, tolerance: str, rows: DataFrame) -> Part:
     value = TOLERANCES[tolerance]
     tolerances = "the highest accuracy of each backend" if value is None else f"{value:g}"
     text = (
-        f"Tolerance: {tolerances}. “solved” is the share of the problems that a backend accepts. “times best "
+        f"Tolerance: {tolerances}. “solved” is the share of the problems that a backend accepts and that are "
+        "not “unproved”: a claim that is neither proved nor refuted is not counted. “times best "
         "exact” compares the backend on those with the fastest exact backend for each (shifted geometric "
         f"means, shift {metrics.SHIFT:g} s; an unsolved problem costs its time limit). “mean seconds all” is "
         "over all problems, and counts those that the backend does not accept as unsolved. Residuals and "
@@ -208,7 +209,7 @@ def rounded(frame: DataFrame) -> DataFrame:
 
 def _wrong(rows: DataFrame) -> Part:
     bad = rows[rows["verdict"] == "wrong"]
-    checked = int(rows["verdict"].isin(["solved", "wrong", "bound"]).sum())
+    checked = int(rows["verdict"].isin(["solved", "unproved", "wrong", "bound"]).sum())
     if bad.empty:
         text = f"No certificate refutes any of the {checked:,} claimed answers and bounds."
         return Part("wrong", "Wrong answers caught", [text], {})
@@ -243,7 +244,7 @@ def _refused(rows: DataFrame) -> Part:
 
 def _failures(rows: DataFrame) -> Part:
     """How runs end that solve nothing, by the backend's status."""
-    bad = rows[~rows["verdict"].isin(["solved", *metrics.REFUSED])]
+    bad = rows[~rows["verdict"].isin(["solved", *metrics.UNCOUNTED])]
     if bad.empty:
         return Part("failures", "Failures by kind", ["Every backend solved all problems it accepts."], {})
     kinds = bad["verdict"].where(bad["verdict"] == bad["status"], bad["verdict"] + ": " + bad["status"])

@@ -8,19 +8,21 @@ import re
 import statistics
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.manifest import EDITION
 from hierdp.bench.problems import Problem, fresh
-from hierdp.bench.verdicts import KnownOptimum, Verdict, verdict
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
 from hierdp.execution.progress import counted
+from hierdp.verification.judge import SEVERITY, KnownBounds, excess, judge
+from models.arithmetic.exact import Number
 from models.programs.layout import processors
 from solvers import Solution, backends, solve
 from solvers.backends.table import Backend, find, named
@@ -51,11 +53,6 @@ LATER = {
     "solver_version": "",
 }  # fmt: skip
 """Columns that files of earlier versions lack, and the values of their rows."""
-
-SEVERITY: tuple[Verdict, ...] = (
-    "solved", "unsupported", "licence", "bound", "stopped", "inaccurate", "failed", "wrong",
-)  # fmt: skip
-"""If repeated runs end differently, the row has the last of their verdicts in this order."""
 
 
 @dataclass(frozen=True)
@@ -239,11 +236,11 @@ def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[s
     tried = []
     for _ in range(settings.repeats):
         found = task.solve()
-        judged = verdict(found, truth, TOLERANCES[task.tolerance], settings.time_limit)
+        judged = judge(found, truth.bounds, TOLERANCES[task.tolerance], settings.time_limit)
         tried.append((found, judged, _proving(problem, found) if ours else None))
         if found.cpu_seconds is None and found.status in ("time_limit", "crashed"):  # its process has ended
             warm.discard(task.backend.name)
-    found, judged, _ = max(tried, key=lambda one: SEVERITY.index(one[1].verdict))
+    found, judged, _ = max(tried, key=lambda one: SEVERITY.index(one[1]))
     totals = [one.build_seconds + one.solve_seconds + (proving or 0.0) for one, _, proving in tried]
     row = {
         **dict(zip(KEY, task.key, strict=True)),
@@ -254,8 +251,8 @@ def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[s
         "variables": truth.variables,
         "rows": truth.rows,
         "status": found.status,
-        **asdict(judged),
-        "bound": None if found.bound is None else float(found.bound),
+        "verdict": judged,
+        **numbers(found, truth.bounds.including(found)),
         "primal_residual": found.primal_residual,
         "dual_residual": found.dual_residual,
         "build_seconds": _median(one.build_seconds for one, _, _ in tried),
@@ -273,6 +270,28 @@ def _row(task: _Task, which: str, truth: KnownOptimum, warm: set[str]) -> dict[s
         "solver_version": task.backend.behind or task.backend.version,
     }
     return {name: row[name] for name in COLUMNS}
+
+
+def numbers(found: Solution, known: KnownBounds) -> dict[str, float | None]:
+    """What the verdict is based on. Gaps are known if the optimum is proved."""
+
+    def plain(value: Number | None) -> float | None:
+        return None if value is None else float(value)
+
+    def gap(value: Number | None) -> float | None:
+        if value is None or known.high is None or not known.proved:
+            return None
+        return float(excess(value, known.high)[0])
+
+    over = gap(found.bound)
+    return {
+        "relative_gap": gap(found.objective),
+        "bound_error": None if over is None else max(over, 0.0),
+        "objective": plain(found.objective),
+        "bound": plain(found.bound),
+        "optimum": plain(known.high),
+        "proved": known.proved,
+    }
 
 
 def _median(values: Iterable[float | None]) -> float | None:

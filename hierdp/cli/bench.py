@@ -193,9 +193,9 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
     from hierdp.bench.archive import pack
     from hierdp.bench.files import OPTIMA
     from hierdp.bench.files import write as write_problems
+    from hierdp.bench.known_optimum import STATED_UP_TO
     from hierdp.bench.ladder import SIZES, TEXTS_UP_TO, Ladder
     from hierdp.bench.problems import problems, without_optimum
-    from hierdp.bench.verdicts import STATED_UP_TO
 
     chosen: Collection[Problem]
     if which == "ladder":

@@ -39,7 +39,7 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     how many flights to each airport. InfTDA releases the number of flights between origins and destinations.
     Then both releases are checked from their files alone, as by `hierdp check`.
 
-    Exit status 1 if a release fails its check, a solver disagrees, crashes or ends every solve with an error,
+    Exit status 1 if a release fails its check, a solver is wrong, crashes or ends every solve with an error,
     or every solve fails.
     """
     from hierdp import demo as job
@@ -73,6 +73,6 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     if not all(checked):
         raise click.ClickException("a release fails its check; see above")
     if not made.found.agree:
-        raise click.ClickException("a backend disagrees, or an answer is not proved; see above")
+        raise click.ClickException("a backend is wrong, or a fast answer is not proved; see above")
     if made.found.broken:
         raise click.ClickException(f"{'; '.join(made.found.broken)}; see above")

@@ -10,12 +10,17 @@ from hierdp.cli.common import grid
 if TYPE_CHECKING:
     from hierdp.verification.table import Row, Verification
 
-WORST_FIRST = ("DISAGREES", "failed", "stopped", "bound holds", "agrees")
-COLOURS = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "–": "dim"}
+COLOURS = {
+    "wrong": "bold red",
+    "failed": "red",
+    "inaccurate": "yellow",
+    "stopped": "yellow",
+    "unsupported": "dim",
+}
 LEGEND = (
-    "agrees: found the optimum that the fast path proved. bound holds: gave a valid bound on the optimum, "
-    "such as that of a relaxation. stopped: reached the time limit. –: model not supported. 3/4: holds for 3 "
-    "of 4 models. Times: the median for building and solving a model."
+    "solved: found the proved optimum. bound: solved the relaxation, which bounds the optimum. inaccurate: "
+    "has no answer that it calls optimal. stopped: reached the time limit. –: not supported. 3/4: holds "
+    "for 3 of 4 models. Times: the median for building and solving a model."
 )
 
 
@@ -36,7 +41,7 @@ def print_matrix(screen: Any, found: Verification) -> None:
     screen.print(table)
     screen.print(LEGEND)
     for bad in found.rows:
-        if bad.verdict in ("DISAGREES", "failed"):
+        if bad.verdict in ("wrong", "failed"):
             why = f"{bad.status}: {bad.message}" if bad.message else bad.status
             screen.print(f"{bad.verdict}: {bad.backend} on {bad.model}, {bad.step}: {why}", style="red")
     if found.note:
@@ -46,10 +51,12 @@ def print_matrix(screen: Any, found: Verification) -> None:
 
 def cell(rows: list[Row]) -> tuple[str, str]:
     """The text of a cell (worst verdict, how many models share it, median time), and that verdict."""
+    from hierdp.verification.judge import SEVERITY
+
     tried = [row for row in rows if row.verdict != "unsupported"]
     if not tried:
-        return "–", "–"
-    worst = min((row.verdict for row in tried), key=WORST_FIRST.index)
+        return "–", "unsupported"
+    worst = max((row.verdict for row in tried), key=SEVERITY.index)
     shared = sum(row.verdict == worst for row in tried)
     part = "" if shared == len(tried) else f" {shared}/{len(tried)}"
     return f"{worst}{part} {seconds(median(row.build_seconds + row.solve_seconds for row in tried))}", worst

@@ -13,6 +13,7 @@ import click
 
 from hierdp.cli.common import SECONDS, WARNING, columns, console, grid
 from hierdp.cli.engine import resuming, spread
+from hierdp.cli.matrix import COLOURS
 
 if TYPE_CHECKING:
     from hierdp.verification.table import Verification
@@ -43,9 +44,9 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
            time_limit: float, resume: Path | None, **drawn: Any) -> None:  # fmt: skip
     """Solve instances of MODELS (default: all) with the fast path and with exact backends, and compare.
 
-    Exit status 1 if a backend disagrees with the fast path, or a fast answer is not proved by its
-    certificate. Each such instance is saved, and a command that solves it again is printed. Exit status 1
-    also if a backend crashes or ends every solve with an error, or if every solve by exact backends fails.
+    Exit status 1 if an answer is wrong, or a fast answer is not proved by its certificate. Each such instance
+    is saved, and a command that solves it again is printed. Exit status 1 also if a backend crashes or ends
+    every solve with an error, or if every solve by exact backends fails.
 
     \b
     hierdp verify Isotonic Chebyshev --size 10 --size 1000 --instances 20
@@ -77,7 +78,7 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
             found.frame().to_parquet(aside, index=False)
         screen.print(f"Written to {out}.")
     for path in matrix.keep_disagreements(found, named, save):
-        screen.print(f"Disagreement. To repeat it: hierdp verify --instance {path}", style=WARNING)
+        screen.print(f"Wrong, or not proved. To repeat it: hierdp verify --instance {path}", style=WARNING)
     for why in found.broken:
         screen.print(f"{why}.", style=WARNING)
     sys.exit(0 if found.agree and not found.broken else 1)
@@ -93,7 +94,6 @@ def print_verification(screen: Any, found: Verification) -> None:
     for column in frame.columns:
         side = "left" if column in words else "right"
         table.add_column(column, justify=side, overflow="fold", no_wrap=screen.width >= 150)
-    colours = {"DISAGREES": "bold red", "failed": "red", "stopped": "yellow", "unsupported": "dim"}
     before = None
     for row in frame.to_dict("records"):
         if before is not None and before != (row["step"], row["model"]):
@@ -101,10 +101,10 @@ def print_verification(screen: Any, found: Verification) -> None:
         same = before == (row["step"], row["model"])
         before = (row["step"], row["model"])
         cells = [str(value) if not isinstance(value, int) else f"{value:,}" for value in row.values()]
-        table.add_row(*(["", "", ""] if same else cells[:3]), *cells[3:], style=colours.get(row["verdict"]))
+        table.add_row(*(["", "", ""] if same else cells[:3]), *cells[3:], style=COLOURS.get(row["verdict"]))
     screen.print(table)
     for bad in found.rows:
-        if bad.verdict in ("DISAGREES", "failed"):
+        if bad.verdict in ("wrong", "failed"):
             screen.print(f"{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}", style="red")
     if found.note:
         screen.print(f"Solved again: {found.note}.")

@@ -1,13 +1,19 @@
-"""Judge a solver's answer by what is known of the optimum."""
+"""Judge a solver's answer by what is known of the optimum: for `verify`, `bench` and the demo.
+
+A solver is wrong only if a proof says so. A claim that is neither proved nor refuted counts neither for nor
+against it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal, get_args
 
 from models.arithmetic.exact import Number
 from solvers import Solution
+from solvers.solution import Status
 
 ACCURACY = 1e-6
 """Relative agreement required of numbers in floats; exact numbers must be equal."""
@@ -23,12 +29,49 @@ FLOATS = 2**20
 """Costs of data in floats are fractions whose denominators have a power of two beyond this one. Costs of
 whole numbers and of other fractions have not, and are compared exactly."""
 
+NEARLY = 0.95
+"""A solver that ends after this fraction of its time limit, without a claim, counts as stopped by it."""
+
 SAYS_NOTHING = ("unsupported", "size_limit", "numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that make no claim about the model."""
 
-
 FAILURES = ("numerical", "out_of_memory", "crashed", "error")
 """Statuses of solvers that failed on a model which they support."""
+
+Verdict = Literal[
+    "solved", "unsupported", "licence", "unproved", "bound", "stopped", "inaccurate", "failed", "wrong"
+]
+"""
+- ``solved``: the claim is proved. The answer is feasible and optimal: exactly for whole answers (up to
+  `resolution` if the costs are floats; or within the requested tolerance), within `ACCURACY` or the requested
+  tolerance for floats; or the model is proved to be infeasible or unbounded, as claimed;
+- ``unproved``: called optimal, infeasible or unbounded, and nothing known proves or refutes it;
+- ``wrong``: refuted (`refuted`): by a proved bound, a feasible answer, or a proof that there is no optimum;
+- ``inaccurate``: an answer that is not called optimal, or is infeasible beyond the tolerance; or called
+  unbounded and proved infeasible;
+- ``bound``: the relaxation over the reals was solved: a bound, not an answer;
+- ``stopped``: by the time limit;
+- ``licence``: refused by the solver's licence, which limits the size;
+- ``unsupported``: the backend does not accept the problem;
+- ``failed``: the backend's own error, crash or lack of memory.
+
+From the best to the worst: if a problem is solved repeatedly, the worst verdict counts.
+"""
+
+SEVERITY: tuple[Verdict, ...] = get_args(Verdict)
+
+WITHOUT_CLAIM: dict[Status, Verdict] = {
+    "feasible": "inaccurate",
+    "numerical": "inaccurate",
+    "relaxed": "bound",
+    "time_limit": "stopped",
+    "size_limit": "licence",
+    "unsupported": "unsupported",
+    "out_of_memory": "failed",
+    "crashed": "failed",
+    "error": "failed",
+}
+"""The verdict for each status that makes no claim about the optimum, if nothing refutes its numbers."""
 
 
 def broken(runs: Iterable[tuple[str, str]]) -> list[str]:
@@ -74,20 +117,35 @@ class KnownBounds:
         A proved bound: no answer costs less.
     high : number or None
         The cost of the best feasible answer known.
-    infeasible : bool
-        Whether it is proved that there is no answer.
+    optimal : bool
+        Whether a certificate proves that this is the optimum; of large data in floats, up to their rounding.
+    infeasible, unbounded : bool
+        Whether it is proved that there is no answer, or no optimum.
     """
 
-    low: Number | None
-    high: Number | None
+    low: Number | None = None
+    high: Number | None = None
+    optimal: bool = False
     infeasible: bool = False
+    unbounded: bool = False
 
     @property
     def proved(self) -> bool:
-        """Whether the two meet, or it is proved that there is no answer."""
-        if self.low is None or self.high is None:
-            return self.infeasible
-        return self.infeasible or not exceeds(self.high, self.low)
+        """Whether the two meet, or it is proved that there is no optimum."""
+        if self.optimal or self.infeasible or self.unbounded:
+            return True
+        return self.low is not None and self.high is not None and not exceeds(self.high, self.low)
+
+    def including(self, found: Solution) -> KnownBounds:
+        """The same with the cost of a feasible answer, unless a proof contradicts it."""
+        cost = found.objective
+        if found.status not in ("optimal", "feasible") or cost is None or cost != cost:
+            return self
+        if self.optimal or self.infeasible or self.unbounded:
+            return self
+        if self.low is not None and exceeds(self.low, cost):
+            return self
+        return self if self.high is not None and cost >= self.high else replace(self, high=cost)
 
 
 def exceeds(a: Number, b: Number, accuracy: float = ACCURACY, exactly: float = 0.0) -> bool:
@@ -111,36 +169,76 @@ def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
     return (float(a) - float(b)) / max(1.0, abs(float(b))), False
 
 
-def refuted(found: Solution, truth: KnownBounds, accuracy: float = ACCURACY, exactly: float = 0.0) -> str:
+def refuted(found: Solution, known: KnownBounds, tolerance: float | None = None) -> str:
     """Why a solver's answer is wrong, in words; empty if nothing known contradicts it.
 
     Parameters
     ----------
     found : Solution
-    truth : KnownBounds
-    accuracy, exactly : float
-        Allowed relative gap to numbers in floats, and to exact numbers.
+    known : KnownBounds
+    tolerance : float, optional
+        The tolerance requested from the solver: its answer and bound may be off by as much, relatively.
     """
     if found.status in SAYS_NOTHING:
         return ""
-    if found.status == "infeasible":
-        return "there is an answer" if truth.high is not None else ""
-    if found.status == "unbounded":
-        known = truth.infeasible or truth.low is not None or truth.high is not None
-        return "the optimum is bounded, or there is no answer" if known else ""
-    if truth.infeasible:
-        return "there is no answer" if found.x is not None or found.objective is not None else ""
     claimed, cost = found.status == "optimal", found.objective
-    if found.bound is not None and truth.high is not None and exceeds(found.bound, truth.high, accuracy):
+    if known.infeasible:
+        # An answer in floats that is not called optimal may violate constraints.
+        return "there is no answer" if claimed or isinstance(cost, int | Fraction) else ""
+    if known.unbounded:
+        return "there is no optimum" if claimed or found.status == "infeasible" else ""
+    if found.status == "infeasible":
+        return "there is an answer" if known.high is not None else ""
+    if found.status == "unbounded":  # or infeasible: many solvers do not tell them apart
+        answer = known.low is not None and known.high is not None
+        return "there is an answer, and its cost is bounded" if answer else ""
+    accuracy, exactly = max(ACCURACY, tolerance or 0.0), tolerance or 0.0
+    # An answer in floats may violate constraints, and so cost less than every answer that does not.
+    above = accuracy if known.proved or not isinstance(known.high, float) else max(accuracy, INACCURATE)
+    if found.bound is not None and known.high is not None and exceeds(found.bound, known.high, above):
         return "its bound lies above a feasible answer"
     if cost is None:
         return ""
-    if claimed and truth.high is not None:
+    if claimed and known.high is not None:
         # A bound in floats, or none, is the claim of a solver in floats. An exact bound has no last digits.
-        unseen = 0.0 if isinstance(found.bound, int | Fraction) else resolution(cost, truth.high)
-        if exceeds(cost, truth.high, accuracy, max(exactly, unseen)):
+        unseen = 0.0 if isinstance(found.bound, int | Fraction) else resolution(cost, known.high)
+        if exceeds(cost, known.high, above, max(exactly, unseen)):
             return "a feasible answer costs less"
-    if truth.low is not None and exceeds(truth.low, cost, accuracy):
-        inaccurate = isinstance(cost, float) and not claimed and not exceeds(truth.low, cost, INACCURATE)
+    if known.low is not None and exceeds(known.low, cost, accuracy):
+        inaccurate = isinstance(cost, float) and not claimed and not exceeds(known.low, cost, INACCURATE)
         return "" if inaccurate else "its answer costs less than a proved bound"
     return ""
+
+
+def judge(
+    found: Solution, known: KnownBounds, tolerance: float | None = None, time_limit: float | None = None
+) -> Verdict:
+    """Judge a solver's answer.
+
+    Parameters
+    ----------
+    found : Solution
+    known : KnownBounds
+    tolerance : float, optional
+        The tolerance requested from the solver.
+    time_limit : float, optional
+        The solver's time limit in seconds. An answer not called optimal when it is over counts as stopped.
+
+    Examples
+    --------
+    >>> judge(Solution("highs", "1.16.0", "optimal", objective=62), KnownBounds(61, 62))
+    'unproved'
+    >>> judge(Solution("highs", "1.16.0", "optimal", objective=63), KnownBounds(61, 62))
+    'wrong'
+    """
+    if refuted(found, known, tolerance):
+        return "wrong"
+    if found.status == "optimal":
+        return "solved" if found.objective is not None and known.including(found).proved else "unproved"
+    if found.status == "infeasible":
+        return "solved" if known.infeasible else "unproved"
+    if found.status == "unbounded":
+        return "inaccurate" if known.infeasible else "solved" if known.unbounded else "unproved"
+    if found.status == "feasible" and time_limit is not None and found.solve_seconds >= NEARLY * time_limit:
+        return "stopped"
+    return WITHOUT_CLAIM[found.status]

@@ -18,7 +18,7 @@ def verification_section(found: Verification) -> Section:
 
     drawn, (axes,) = plots.figure(9, 4.2)
     plots.time_by_backend(axes, found.frame())
-    verdict = "No backend disagrees." if not found.disagreements else f"{len(found.disagreements)} DISAGREE."
+    verdict = "No answer is wrong." if not found.disagreements else f"{len(found.disagreements)} are WRONG."
     return Section("Verified by exact backends", [verdict, found.note], plots.svg(drawn))
 
 

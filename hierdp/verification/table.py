@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hierdp.execution.progress import counted
-from hierdp.verification.judge import broken
+from hierdp.verification.judge import Verdict, broken
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Verdict = Literal["agrees", "bound holds", "stopped", "unsupported", "failed", "DISAGREES"]
+OURS = ("fast", "failed")
+"""A failure of the fast path, which is ours."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One model on one backend, compared with the fast path.
 
-    `verdict`: ``agrees`` (same optimum, or both find the model infeasible), ``bound holds`` (a relaxation, or
-    an answer that is not claimed optimal, is consistent with the optimum), ``stopped`` (time limit),
-    ``unsupported``, ``failed`` (the backend's own error), ``DISAGREES``. `proved`: whether the optimum is
-    proved, by the fast answer's certificate, or by the bound of the fast answer together with a backend's
-    answer that meets it. `ratio`: the backend's build and solve time over the fast path's.
+    `verdict`: see `hierdp.verification.judge`; the fast path has ``failed`` if it does not prove its answer
+    to a model whose answers it always proves. `proved`: whether the optimum is proved, by a certificate, or
+    by the bound of the fast answer together with a backend's answer that meets it. `ratio`: the backend's
+    build and solve time over the fast path's.
     """
 
     step: str
@@ -55,8 +55,8 @@ class Verification:
 
     @property
     def disagreements(self) -> list[Row]:
-        """The rows that disagree."""
-        return [row for row in self.rows if row.verdict == "DISAGREES"]
+        """The rows with wrong answers, or with a fast answer that is not proved."""
+        return [row for row in self.rows if row.verdict == "wrong" or (row.backend, row.verdict) == OURS]
 
     @property
     def broken(self) -> list[str]:

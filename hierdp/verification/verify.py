@@ -24,28 +24,12 @@ from hierdp.record.replay import Replay, SavedAnswer
 from hierdp.record.spool import Spool
 from hierdp.record.step import Step
 from hierdp.record.written import Written
-from hierdp.verification.judge import KnownBounds, exceeds, refuted
-from hierdp.verification.table import Row, Verdict, Verification
+from hierdp.verification.judge import KnownBounds, Verdict, judge, refuted
+from hierdp.verification.known import known_bounds
+from hierdp.verification.table import Row, Verification
 from models import Certificate, Model
 from solvers import Backend, Solution, backends, fast, solve
 from solvers.backends.table import find
-from solvers.solution import Status
-
-VERDICTS: dict[Status, Verdict] = {
-    "optimal": "agrees",
-    "infeasible": "agrees",
-    "unbounded": "agrees",
-    "feasible": "bound holds",
-    "relaxed": "bound holds",
-    "time_limit": "stopped",
-    "size_limit": "unsupported",
-    "unsupported": "unsupported",
-    "numerical": "failed",
-    "out_of_memory": "failed",
-    "crashed": "failed",
-    "error": "failed",
-}
-"""The verdict for each status of a solver, if nothing refutes it."""
 
 
 def verify(
@@ -78,7 +62,7 @@ def verify(
     --------
     >>> from models import Chebyshev
     >>> verify(Chebyshev([5, 3, -2], total=4), backends=["highs", "cp-sat"])
-    Verification(1 model, 1 proved optimal; 3 agrees)
+    Verification(1 model, 1 proved optimal; 3 solved)
     """
     named = [("", what)] if not isinstance(what, Release) and hasattr(what, "program") else what
     note = ""
@@ -187,39 +171,21 @@ def _rows(
     for backend in chosen if small else ():
         progress.doing(f"{kind} by {find(backend).name}")
         found.append(solve(model, backend, time_limit=time_limit))
-    proof = reference.certificate
-    low = None if proof is None else proof.bound
-    reached = [
-        one.objective for one in (reference, *found) if one.objective is not None and one.x is not None
+    proved_by = [reference] if reference.certificate is not None else found
+    known, _ = known_bounds(model, proved_by)
+    for one in (reference, *found):
+        known = known.including(one)
+    verdict = judge(reference, known)
+    if verdict == "inaccurate" and fast.exact(model):
+        verdict = "failed"  # the fast path must prove its answers to this model
+    rows = [_row(name, model, reference, reference, known, verdict)]
+    return rows + [
+        _row(name, model, one, reference, known, judge(one, known, time_limit=time_limit)) for one in found
     ]
-    if low is not None:  # an answer below a proved bound is wrong, so other answers are not compared with it
-        reached = [objective for objective in reached if not exceeds(low, objective)]
-    truth = KnownBounds(low, min(reached, default=None), reference.status == "infeasible")
-    rows = [_row(name, model, reference, reference, truth, _own_verdict(model, reference))]
-    return rows + [_row(name, model, one, reference, truth, _verdict(one, truth)) for one in found]
-
-
-def _own_verdict(model: Any, reference: Solution) -> Verdict:
-    """The fast path's own row. It must prove its answer, unless the model allows unproved answers."""
-    if reference.status == "unsupported":
-        return "unsupported"
-    if reference.status in ("optimal", "infeasible"):
-        return "agrees"
-    return "bound holds" if reference.status == "feasible" and not fast.exact(model) else "DISAGREES"
-
-
-def _verdict(found: Solution, truth: KnownBounds) -> Verdict:
-    if refuted(found, truth):
-        return "DISAGREES"
-    if found.status == "optimal" and (found.objective is None or truth.high is None):
-        return "stopped" if found.bound is None else "bound holds"
-    if found.status in ("feasible", "relaxed") and found.bound is None:
-        return "stopped"  # an answer that is not called optimal makes no claim about the optimum
-    return VERDICTS[found.status]
 
 
 def _row(
-    name: str, model: Any, found: Solution, reference: Solution, truth: KnownBounds, verdict: Verdict
+    name: str, model: Any, found: Solution, reference: Solution, known: KnownBounds, verdict: Verdict
 ) -> Row:
     def number(value: Any) -> float | None:
         return None if value is None else float(value)
@@ -240,7 +206,7 @@ def _row(
         found.build_seconds,
         found.solve_seconds,
         seconds / fast if fast > 0 and found.status != "unsupported" else None,
-        truth.proved,
+        known.proved,
         verdict,
-        found.message,
+        "; ".join(why for why in (refuted(found, known), found.message) if why),
     )

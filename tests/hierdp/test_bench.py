@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 from fractions import Fraction
-from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -12,14 +11,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import metrics, runs, verdicts
+from hierdp.bench import metrics, runs
 from hierdp.bench.files import write
+from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.problems import Problem, _relaxed, problems
 from hierdp.bench.report import distinguished, study
-from hierdp.bench.verdicts import KnownOptimum, verdict
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import store
+from hierdp.verification.judge import KnownBounds
 from models import BudgetSplit, Chebyshev, CostTable, CumulativeQIP, FixedSum, HierarchyQIP, Isotonic, Tree
 from models.instances import load
 from solvers import Solution, solve
@@ -30,57 +30,6 @@ WHOLE = Chebyshev([5, 3, -2, 7], total=4)
 REAL = Isotonic([3.0, 1.0, 4.0, 1.5], integer=False)
 
 
-def judged(model, status, objective=None, bound=None, tolerance=None, backend="highs"):
-    found = Solution(backend, "1", status, None, objective, bound)
-    return verdict(found, KnownOptimum.of(model), tolerance).verdict
-
-
-def test_verdicts_on_answers():
-    best = solve(WHOLE).objective
-    assert judged(WHOLE, "optimal", best, float(best)) == "solved"
-    assert judged(WHOLE, "optimal", best + 1, float(best)) == "wrong"
-    assert judged(WHOLE, "optimal", best, best + 1.0) == "wrong"  # the optimum, with a false claim about it
-    assert judged(WHOLE, "relaxed", None, best - 0.5) == "bound"
-    assert judged(WHOLE, "relaxed", None, best + 0.5) == "wrong"
-    assert judged(WHOLE, "feasible", best + 1, float(best)) == "inaccurate"
-    late = Solution("highs", "1", "feasible", None, best + 1, float(best), solve_seconds=9.9)
-    assert verdict(late, KnownOptimum.of(WHOLE), None, 10.0).verdict == "stopped"
-    assert verdict(late, KnownOptimum.of(WHOLE), None, 20.0).verdict == "inaccurate"
-    assert judged(WHOLE, "numerical") == "inaccurate"
-    assert judged(WHOLE, "infeasible") == "wrong"
-    assert judged(WHOLE, "unbounded") == "wrong"
-    assert judged(WHOLE, "time_limit") == "stopped"
-    assert judged(WHOLE, "size_limit") == "licence"
-    assert judged(WHOLE, "unsupported") == "unsupported"
-    for status in ("crashed", "error", "out_of_memory"):
-        assert judged(WHOLE, status) == "failed"
-
-
-def test_floats_get_the_requested_accuracy():
-    best = float(solve(REAL).objective)
-    near, far = best * (1 + 5e-7), best * (1 + 5e-4)
-    assert judged(REAL, "optimal", near, best) == "solved"
-    assert judged(REAL, "optimal", far, best) == "wrong"
-    assert judged(REAL, "optimal", far, best, tolerance=1e-3) == "solved"
-    assert judged(REAL, "optimal", near, best, tolerance=1e-9) == "solved"
-
-
-def test_whole_answers_are_given_none():
-    model = Isotonic([10**8, 0], p=1, integer=True)
-    best = solve(model).objective
-    assert judged(model, "optimal", best + 1, float(best)) == "wrong"  # off by 1e-8 of it
-    assert judged(model, "optimal", best + 1, float(best), tolerance=1e-3) == "solved"
-    assert judged(model, "optimal", best + 1, float(best), tolerance=1e-9) == "wrong"
-    for model in (
-        Chebyshev([10**8, 0], total=0),  # whole, although it has no option `integer`
-        Isotonic([10**4, 0], integer=True),  # with squares
-        CostTable([[0, 10**8], [0, 10**8 + 5]], 1),
-    ):
-        best = solve(model).objective
-        assert best > 10**7
-        assert judged(model, "optimal", best + 1, float(best)) == "wrong"
-
-
 def test_problem_classes_have_standard_names():
     assert KnownOptimum.of(WHOLE).form == "MILP"
     assert KnownOptimum.of(REAL).form == "QP"
@@ -89,7 +38,7 @@ def test_problem_classes_have_standard_names():
     assert KnownOptimum.of(CostTable([[0, 1], [2, 1]], 1)).form == "tables"
     assert KnownOptimum.of(BudgetSplit([1.0, 2.0], 1.0)).form == "conic"
     dented = KnownOptimum.of(CostTable([[0, 5, 1], [0, 3, 4], [0, 0, 9]], 3))  # non-convex: no fast path
-    assert (dented.proved, dented.variables, dented.form) == (False, 3, "tables")
+    assert (dented.bounds.proved, dented.variables, dented.form) == (False, 3, "tables")
 
 
 STUCK = CumulativeQIP.random(np.random.default_rng([0, 30, 0]), 30)
@@ -103,27 +52,15 @@ def stops(monkeypatch):
 
 
 @pytest.mark.usefixtures("stops")
-def test_the_truth_is_the_best_answer_that_a_certificate_proves():
-    alone = KnownOptimum.of(STUCK)
-    assert (alone.optimum, alone.proved) == (62, False)
+def test_the_optimum_is_the_best_answer_that_a_certificate_proves():
+    assert KnownOptimum.of(STUCK).bounds == KnownBounds(61, 62)
     truth = KnownOptimum.of(STUCK, ["clarabel", "highs"], 20)  # the first gives only a bound
-    assert (truth.optimum, truth.proved) == (61, True)
-    late = verdict(solve(STUCK), truth, None)
-    assert (late.verdict, late.optimum, late.proved) == ("inaccurate", 61, True)
-    assert late.relative_gap == pytest.approx(1 / 61)
-    table = CostTable(
-        [[0, 50, 80], [0, 50, 80], [0, 50, 40]], 3
-    )  # no fast path, and the witness leaves a gap
-    best = KnownOptimum.of(table, ["highs"], 20)
-    assert (best.optimum, best.proved) == (solve(table, "highs").objective, False)
-
-
-@pytest.mark.usefixtures("stops")
-def test_a_backends_claim_is_not_a_proof(monkeypatch):
-    lie = Solution("highs", "1", "optimal", solve(STUCK).x, 62, 62)
-    real = solve
-    monkeypatch.setattr(verdicts, "solve", lambda m, b="fast", *a: lie if b == "highs" else real(m, b, *a))
-    assert not KnownOptimum.of(STUCK, ["highs"]).proved
+    assert truth.bounds == KnownBounds(61, 61, optimal=True)
+    late = runs.numbers(solve(STUCK), truth.bounds)
+    assert (late["optimum"], late["proved"]) == (61, True)
+    assert late["relative_gap"] == pytest.approx(1 / 61)
+    without = runs.numbers(solve(STUCK), KnownOptimum.of(STUCK).bounds)
+    assert (without["optimum"], without["proved"], without["relative_gap"]) == (62, False, None)
 
 
 @pytest.mark.usefixtures("stops")
@@ -138,7 +75,7 @@ def test_all_rows_of_a_problem_are_judged_by_its_proof(tmp_path):
     assert rows["optimum"].tolist() == [61, 61]
     assert rows["relative_gap"].tolist() == pytest.approx([1 / 61, 0])
     assert rows["verdict"].tolist() == ["inaccurate", "solved"]
-    claimed = rows.assign(proved=[False, True], verdict="solved")
+    claimed = rows.assign(proved=[False, True], status="optimal", verdict="solved")
     assert metrics.settled(claimed)["verdict"].tolist() == ["wrong", "solved"]
 
 
@@ -205,12 +142,58 @@ def test_fast_path_is_compared_with_the_best_exact_backend_including_its_certifi
     assert row["times_fast"] == pytest.approx(2.5)
 
 
-def test_where_nothing_is_proved_a_better_answer_refutes():
-    rows = frame(("p", "a", "solved", 1.0), ("p", "b", "solved", 1.0), ("p", "c", "bound", 1.0),
-                 ("p", "fast", "inaccurate", 1.0)).assign(proved=False)  # fmt: skip
-    rows["objective"], rows["bound"] = [8.0, 7.0, np.nan, 7.0], [8.0, 7.0, 7.5, 6.0]
-    assert metrics.settled(rows)["verdict"].tolist() == ["wrong", "solved", "wrong", "inaccurate"]
-    assert metrics.settled(rows.assign(proved=True))["verdict"].tolist() == rows["verdict"].tolist()
+def test_a_run_that_meets_the_proved_bound_proves_the_optimum(tmp_path, monkeypatch):
+    known = KnownOptimum(KnownBounds(61, 62), 30, 3, "MIQP")
+    monkeypatch.setattr(KnownOptimum, "of", lambda *_: known)
+    rows = runs.run(
+        [Problem("stuck", STUCK, "random")], "small", runs.Settings(time_limit=300), tmp_path / "r", ["highs"]
+    )
+    assert rows[["verdict", "optimum", "proved"]].values.tolist() == [["solved", 61, True]]
+
+
+def test_a_run_is_judged_by_the_tolerance_that_it_was_given(tmp_path, monkeypatch):
+    best = solve(REAL)
+    far = Solution("highs", "1", "optimal", best.x, best.objective * (1 + 5e-4))
+    monkeypatch.setattr(runs, "solve", lambda *_, **__: far)
+    settings = runs.Settings(("default", "low", "high"))
+    rows = runs.run([Problem("real", REAL, "random")], "small", settings, tmp_path / "r", ["highs"])
+    assert rows["verdict"].tolist() == ["wrong", "solved", "wrong"]
+
+
+def open_rows(**columns):
+    """Three claims and an answer of the fast path about one problem, whose optimum is not proved."""
+    rows = frame(("p", "a", "solved", 1.0), ("p", "b", "unproved", 1.0), ("p", "c", "bound", 1.0),
+                 ("p", "fast", "inaccurate", 1.0), ("p", "d", "inaccurate", 1.0))  # fmt: skip
+    return rows.assign(
+        proved=False, form="MIQP", tolerance="default", optimum=7.0,
+        status=["optimal", "optimal", "relaxed", "feasible", "numerical"],
+        objective=[8.0, 7.0, np.nan, 7.0, 6.0], bound=[8.0, 7.0, 7.5, 6.0, np.nan],
+    ).assign(**columns)  # fmt: skip
+
+
+def test_where_nothing_is_proved_a_better_feasible_answer_refutes():
+    rows = metrics.settled(open_rows())
+    assert rows["verdict"].tolist() == ["wrong", "unproved", "wrong", "inaccurate", "inaccurate"]
+    assert rows["optimum"].tolist() == [7.0] * 5  # that of d is not feasible
+    known = open_rows(proved=True)
+    assert metrics.settled(known)["verdict"].tolist() == known["verdict"].tolist()
+
+
+def test_whole_costs_that_are_stored_as_floats_are_compared_exactly():
+    large = open_rows(objective=[10**9 + 1, 10**9, np.nan, 10**9, 1.0], bound=np.nan)
+    assert metrics.settled(large)["verdict"].tolist()[0] == "wrong"
+    assert metrics.settled(large.assign(form="QP"))["verdict"].tolist()[0] == "unproved"
+
+
+def test_unproved_claims_count_neither_for_nor_against_a_backend():
+    table = metrics.by_backend(ROWS.replace({"verdict": {"wrong": "unproved"}})).set_index("backend")
+    assert table["unproved"].to_dict() == {"a": 0, "b": 0, "c": 1}
+    assert np.isnan(table.loc["c", "solved"])
+    s = metrics.SHIFT
+    assert table.loc["c", "mean_seconds_all"] == pytest.approx(np.sqrt((10 + s) * (0.1 + s)) - s)
+    claims = pd.concat([ROWS, frame(("r", "a", "unproved", 1.0))], ignore_index=True)
+    row = metrics.by_backend(claims).set_index("backend").loc["a"]
+    assert (row["takes"], row["solved"], row["unproved"]) == ("2 of 3", 1.0, 1)
 
 
 def test_profiles_by_hand():
@@ -282,8 +265,7 @@ def test_repeats_have_medians_and_quartiles_and_the_worst_verdict(tmp_path, monk
     assert named["backend"].tolist() == ["highs, no presolve", "highs"]
 
 
-def test_every_verdict_has_a_severity_and_old_files_are_read(tmp_path):
-    assert set(runs.SEVERITY) == set(get_args(verdicts.Verdict))
+def test_old_files_are_read(tmp_path):
     old = [name for name in runs.COLUMNS if name not in runs.LATER]
     pd.DataFrame([dict.fromkeys(old, 1)]).to_parquet(tmp_path / "old.parquet")
     row = runs.read(tmp_path / "old.parquet").iloc[0]
@@ -449,7 +431,7 @@ def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     assert {one.origin for one in found.values()} == {"random", "real"}
     relaxed = [one.model for one in found.values() if one.name.endswith("-relaxed")]
     assert {KnownOptimum.of(model).form for model in relaxed} == {"LP", "QP"}
-    assert all(KnownOptimum.of(model).proved for model in relaxed)
+    assert all(KnownOptimum.of(model).bounds.proved for model in relaxed)
     chosen = [one for one in found.values() if one.kind in ("Chebyshev", "CostTable")][:6]
     paths = write(chosen, tmp_path / "set")
     assert (

@@ -15,19 +15,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import ladder, manifest
+from hierdp.bench import checked, ladder, manifest
 from hierdp.bench.answers import read_answer
 from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
+from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.manifest import rounded
 from hierdp.bench.problems import Problem, problems
-from hierdp.bench.verdicts import KnownOptimum
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.verification.judge import KnownBounds
 from hierdp.verification.matrix import kinds
 from models import BudgetSplit, Chebyshev, ControlledRounding, HierarchyQIP, Isotonic, StrategySDP, Tree
-from models.instances import load_instance
+from models.instances import Instance, load_instance
 from solvers import solve
 
 ROOT = Path(__file__).parents[2]
@@ -190,6 +191,11 @@ def test_answers_are_judged_by_the_proved_optimum(tmp_path, folder):
     assert lied.verdict == "wrong"
     assert judged(tmp_path, folder, "tree", {"status": "infeasible"}).verdict == "wrong"
     assert judged(tmp_path, folder, "tree", {"status": "optimal"}).verdict == "missing"
+
+
+def test_a_stored_answer_that_is_not_feasible_refutes_nothing():
+    stored = Instance(MODELS["whole"], np.array([0, 0, 0, 0]), None, None)
+    assert checked._known(stored) == KnownBounds()
 
 
 def test_infeasible_answers_say_by_how_much(tmp_path, folder):

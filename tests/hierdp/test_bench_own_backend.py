@@ -60,7 +60,7 @@ def test_its_answers_prove_an_optimum_that_the_fast_path_does_not(aside, monkeyp
     model = Chebyshev([5, 3, -2, 7], total=4)
     late = replace(solve(model), status="feasible")
     monkeypatch.setattr(
-        "hierdp.bench.verdicts.solve", lambda m, b="fast", *a: late if b == "fast" else solve(m, b, *a)
+        "hierdp.bench.known_optimum.solve", lambda m, b="fast", *a: late if b == "fast" else solve(m, b, *a)
     )
     problem, settings = Problem("whole", model, "random"), runs.Settings(time_limit=60)
     rows = runs.run([problem], "small", settings, aside / "r.parquet", ["rows_of_mine:MINE"])

@@ -13,6 +13,7 @@ import pytest
 from hierdp.bench import metrics, runs
 from hierdp.bench.leaderboard import page, write_leaderboard
 from hierdp.errors import InputError
+from hierdp.verification.judge import SEVERITY
 
 HOSTILE = "</script><script>document.title = 'caught'</script> & <b>bold</b>"
 
@@ -20,11 +21,11 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 def results():
-    """Runs of three backends on six problems, with all verdicts."""
+    """Runs of three backends on twelve problems, with all verdicts."""
     rng = np.random.default_rng(0)
-    verdicts = ["solved", "wrong", "stopped", "unsupported", "bound", "failed", "inaccurate"]
+    verdicts = [*SEVERITY]
     rows = []
-    for k in range(6):
+    for k in range(12):
         for backend in ("fast", "highs", "slow & steady"):
             verdict = "solved" if backend == "fast" else verdicts[int(rng.integers(len(verdicts)))]
             rows.append({
@@ -51,7 +52,7 @@ def test_the_page_holds_the_rows_and_nothing_in_them_is_code():
     (data,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
     assert not re.search("[<>&]", data)
     found = json.loads(data)
-    assert len(found["rows"]) == 18
+    assert len(found["rows"]) == 36
     assert {row["message"] for row in found["rows"]} == {HOSTILE, ""}
     assert [row["seconds"] for row in found["rows"]] == metrics.seconds(results()).tolist()
     assert "default-src 'none'" in text
@@ -86,7 +87,8 @@ def test_a_browser_shows_what_python_computes(tmp_path, form):
         assert float(shown["mean"][k]) == pytest.approx(row["mean_seconds_all"], rel=6e-3)
         assert float(shown["cpu"][k]) == pytest.approx(row["mean_cpu_seconds_all"], rel=6e-3)
         assert float(shown["solved"][k]) == pytest.approx(row["solved"], rel=6e-3)
-        assert [int(shown[name][k]) for name in metrics.UNSOLVED] == [row[name] for name in metrics.UNSOLVED]
+        counts = [*metrics.UNSOLVED, "unproved"]
+        assert [int(shown[name][k]) for name in counts] == [row[name] for name in counts]
     detail = table(dom, "detail")
     assert sorted(detail["problem"]) == sorted(here["problem"].unique())
     assert set(detail["message"]) == {HOSTILE}

@@ -88,7 +88,7 @@ def run(command):
         ("release", "top-down"),
         ("release group-size", "Choose it without looking at the data"),
         ("release top-down", "far below 1 / number of people"),
-        ("verify", "Exit status 1 if a backend disagrees"),
+        ("verify", "Exit status 1 if an answer is wrong"),
         ("solvers", "how to install the others"),
         ("mechanisms", "what it protects"),
     ],
@@ -273,7 +273,7 @@ def test_verify():
     assert "4 models, 4 proved optimal" in done.output
     table = pd.read_parquet("v.parquet")
     assert len(table) == 8
-    assert set(table.verdict) == {"agrees"}
+    assert set(table.verdict) == {"solved"}
     assert set(table.model) <= {"Chebyshev", "Isotonic", "Isotonic (relaxed)"}
 
 
@@ -307,7 +307,7 @@ def test_demo(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "SIMULATED NOISE: this is NOT private" in done.stdout
-    assert "DISAGREES" not in done.stdout
+    assert "wrong" not in done.stdout
     out = tmp_path / "d"
     assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
         "SHA256SUMS",
@@ -321,7 +321,7 @@ def test_demo(tmp_path):
 
     rows = pd.read_parquet(out / "verification.parquet")
     assert rows.proved.all()
-    assert "DISAGREES" not in set(rows.verdict)
+    assert "wrong" not in set(rows.verdict)
     failed = set(rows.backend[rows.verdict == "failed"])
     assert not failed & {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"}  # others may be inaccurate
     assert {"fast", "highs", "cp-sat", "clarabel", "pyomo:highs"} <= set(rows.backend)

@@ -7,7 +7,7 @@ from hierdp.cli.matrix import cell, print_matrix, seconds
 from hierdp.verification.table import Row, Verification
 
 
-def row(step="s", model="Chebyshev", backend="highs", verdict="agrees", took=0.1, status="optimal", why=""):
+def row(step="s", model="Chebyshev", backend="highs", verdict="solved", took=0.1, status="optimal", why=""):
     return Row(step, model, 9, backend, status, 1.0, 1.0, 0.0, took / 2, took / 2, 1.0, True, verdict, why)
 
 
@@ -31,7 +31,7 @@ def test_a_line_a_backend_and_a_column_a_model(capsys):
     cells = [[part.strip() for part in line if part.strip()] for line in lines]
     assert cells[1:4] == [
         ["backend", "2 Chebyshev", "HierarchyQIP"],
-        ["fast", "agrees 15 µs", "agrees 1.2 ms"],
+        ["fast", "solved 15 µs", "solved 1.2 ms"],
         ["highs", "stopped 1/2 1.1 s", "–"],
     ]
 
@@ -40,16 +40,16 @@ def test_failures_are_shown_with_their_reason(capsys):
     rows = [
         row(backend="fast"),
         row("zone", backend="osqp", verdict="failed", status="numerical", why="it ended inaccurate"),
-        row("zone", backend="scs", verdict="DISAGREES", status="optimal"),
+        row("zone", backend="scs", verdict="wrong", status="optimal"),
     ]
     out = printed(rows, capsys)
     assert "failed: osqp on Chebyshev, zone: numerical: it ended inaccurate\n" in out
-    assert "DISAGREES: scs on Chebyshev, zone: optimal\n" in out
+    assert "wrong: scs on Chebyshev, zone: optimal\n" in out
 
 
 def test_lines_are_no_wider_than_the_screen(capsys):
     kinds = ("Isotonic", "Isotonic (relaxed)", "HierarchyQIP", "HierarchyQIP (relaxed)", "Chebyshev")
-    rows = [row(step, kind, verdict="bound holds") for kind in kinds for step in "abcd"]
+    rows = [row(step, kind, verdict="bound") for kind in kinds for step in "abcd"]
     rows.append(row(backend="x", verdict="failed", why="long " * 50))
     assert max(map(len, printed(rows, capsys).splitlines())) <= 120
 
@@ -57,12 +57,12 @@ def test_lines_are_no_wider_than_the_screen(capsys):
 @pytest.mark.parametrize(
     ("verdicts", "told"),
     [
-        (["agrees", "agrees"], "agrees 100 ms"),
-        (["agrees", "unsupported"], "agrees 100 ms"),
-        (["agrees", "bound holds"], "bound holds 1/2 100 ms"),
-        (["stopped", "bound holds"], "stopped 1/2 100 ms"),
+        (["solved", "solved"], "solved 100 ms"),
+        (["solved", "unsupported"], "solved 100 ms"),
+        (["solved", "bound"], "bound 1/2 100 ms"),
+        (["stopped", "bound"], "stopped 1/2 100 ms"),
         (["failed", "stopped", "stopped"], "failed 1/3 100 ms"),
-        (["failed", "DISAGREES", "agrees"], "DISAGREES 1/3 100 ms"),
+        (["failed", "wrong", "solved"], "wrong 1/3 100 ms"),
         (["unsupported"], "–"),
         ([], "–"),
     ],

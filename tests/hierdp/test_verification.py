@@ -42,7 +42,7 @@ def verdicts(found):
 def test_a_model():
     found = verify(MODEL, backends=["highs", "cp-sat"])
     assert [row.backend for row in found.rows] == ["fast", "highs", "cp-sat"]
-    assert set(verdicts(found).values()) == {"agrees"}
+    assert set(verdicts(found).values()) == {"solved"}
     assert found.agree
     assert not found.disagreements
     assert found.note == ""
@@ -54,7 +54,7 @@ def test_a_model():
         assert row.build_seconds >= 0
         assert row.ratio > 0
     assert list(found.frame().columns) == [field.name for field in dataclasses.fields(found.rows[0])]
-    assert repr(found) == "Verification(1 model, 1 proved optimal; 3 agrees)"
+    assert repr(found) == "Verification(1 model, 1 proved optimal; 3 solved)"
 
 
 def test_pairs_and_their_relaxations():
@@ -65,10 +65,10 @@ def test_pairs_and_their_relaxations():
     found = verify(models.items(), backends=["highs", "clarabel"])
     assert found.agree
     kinds = [(row.step, row.model, row.backend, row.verdict) for row in found.rows]
-    assert ("monotone", "Isotonic", "clarabel", "bound holds") in kinds
-    assert ("monotone", "Isotonic (relaxed)", "clarabel", "agrees") in kinds
-    assert ("tree", "HierarchyQIP", "highs", "agrees") in kinds
-    assert ("tree", "HierarchyQIP (relaxed)", "clarabel", "agrees") in kinds
+    assert ("monotone", "Isotonic", "clarabel", "bound") in kinds
+    assert ("monotone", "Isotonic (relaxed)", "clarabel", "solved") in kinds
+    assert ("tree", "HierarchyQIP", "highs", "solved") in kinds
+    assert ("tree", "HierarchyQIP (relaxed)", "clarabel", "solved") in kinds
     assert verify([], backends=["highs"]).rows == ()
 
 
@@ -116,58 +116,38 @@ def test_a_top_down_release():
     [
         ({"objective": 999}, "a wrong optimum"),
         ({"objective": 0}, "an answer better than the optimum"),
-        ({"objective": 0.5}, "the same, in floats"),
         ({"status": "infeasible", "x": None, "objective": None, "bound": None}, "there is no answer"),
-        ({"status": "unbounded", "x": None, "objective": None, "bound": None}, "there is no least answer"),
         ({"status": "feasible", "bound": 1e6}, "too large a bound"),
-        ({"status": "relaxed", "x": None, "objective": None, "bound": 1e6}, "too large a relaxation"),
-        ({"status": "time_limit", "x": None, "objective": None, "bound": 1e6}, "too large when stopped"),
-        ({"status": "feasible", "objective": 0, "bound": None}, "feasible, and better than the optimum"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_backend_with_a_false_optimum_disagrees(monkeypatch, tmp_path, claims, what):
     lying(monkeypatch, "highs", **claims)
     found = verify(MODEL, backends=["highs", "cp-sat"])
-    assert verdicts(found) == {"fast": "agrees", "highs": "DISAGREES", "cp-sat": "agrees"}, what
+    assert verdicts(found) == {"fast": "solved", "highs": "wrong", "cp-sat": "solved"}, what
     assert not found.agree
     assert [row.backend for row in found.disagreements] == ["highs"]
-    assert "1 DISAGREES" in repr(found)
+    assert "1 wrong" in repr(found)
     done = CliRunner().invoke(
         main, ["verify", "Chebyshev", "--backends", "highs", "--instances", "1", "--save", str(tmp_path)]
     )
     assert done.exit_code == 1
-    assert "DISAGREES" in done.output
+    assert "wrong" in done.output
     (kept,) = tmp_path.iterdir()
     assert f"hierdp verify --instance {kept}" in done.output.replace("\n", "")
     again = CliRunner().invoke(main, ["verify", "--backends", "cp-sat", "--instance", str(kept)])
     assert again.exit_code == 0
 
 
-def test_a_small_error_in_whole_numbers_is_a_disagreement(monkeypatch):
-    """Whole objectives are compared exactly, however large, without a relative tolerance."""
-    model = Chebyshev([10**12, 0], total=0)
-    lying(monkeypatch, "highs", objective=solve(model).objective + 1)
-    assert not verify(model, backends=["highs"]).agree
-
-
-def test_an_error_in_floats_beyond_the_tolerance_is_a_disagreement(monkeypatch):
-    model = Isotonic([3.5, 1.25, 4.0])
-    lying(monkeypatch, "highs", objective=float(solve(model).objective) * (1 + 1e-4))
-    assert not verify(model, backends=["highs"]).agree
-
-
 @pytest.mark.parametrize(
     ("claims", "verdict"),
     [
         ({"status": "error", "x": None, "objective": None, "bound": None, "message": "crashed"}, "failed"),
-        ({"status": "error", "objective": 0, "bound": 10**9}, "failed"),
         ({"status": "unsupported", "x": None, "objective": None, "bound": None}, "unsupported"),
         ({"status": "time_limit", "x": None, "objective": None, "bound": None}, "stopped"),
-        ({"status": "time_limit", "x": None, "objective": None, "bound": 0}, "stopped"),
-        ({"status": "relaxed", "x": None, "objective": None, "bound": 0.5}, "bound holds"),
-        ({"status": "feasible", "objective": 10**9, "bound": 0}, "bound holds"),
-        ({"status": "feasible", "objective": 10**9, "bound": None}, "stopped"),
+        ({"status": "relaxed", "x": None, "objective": None, "bound": 0.5}, "bound"),
+        ({"status": "feasible", "objective": 10**9, "bound": 0}, "inaccurate"),
+        ({"status": "feasible", "objective": 10**9, "solve_seconds": 9.9}, "stopped"),
     ],
 )
 def test_failing_or_stopping_is_not_disagreeing(monkeypatch, claims, verdict):
@@ -188,8 +168,28 @@ def test_an_unproved_fast_answer_does_not_pass(monkeypatch):
     lying(monkeypatch, "fast", solution=unproved)
     found = verify(MODEL, backends=["cp-sat"])
     assert not found.agree
-    assert verdicts(found)["fast"] == "DISAGREES"
-    assert verdicts(found)["cp-sat"] == "agrees"
+    assert verdicts(found) == {"fast": "failed", "cp-sat": "solved"}
+    assert [row.backend for row in found.disagreements] == ["fast"]
+
+
+def test_any_backends_feasible_answer_refutes_a_claim(monkeypatch):
+    """The fast path proves nothing here, and CP-SAT's answer is better than HiGHS's."""
+
+    def changed(model, name="fast", **options):
+        found = solve(model, name, **options)
+        if name == "fast":
+            return dataclasses.replace(found, status="unsupported", x=None, objective=None, certificate=None)
+        worse = {"objective": found.objective + 1, "bound": None, "x": None} if name == "highs" else {}
+        return dataclasses.replace(found, **worse)
+
+    monkeypatch.setattr(verification, "solve", changed)
+    found = verify(MODEL, backends=["highs", "cp-sat"])
+    assert verdicts(found) == {"fast": "unsupported", "highs": "wrong", "cp-sat": "solved"}
+    assert all(row.proved for row in found.rows)  # CP-SAT's answer is proved
+    assert "a feasible answer costs less" in found.disagreements[0].message
+    monkeypatch.setattr(verification, "known_bounds", lambda *_: (KnownBounds(), None))
+    found = verify(MODEL, backends=["highs", "cp-sat"])
+    assert verdicts(found) == {"fast": "unsupported", "highs": "wrong", "cp-sat": "unproved"}
 
 
 def test_a_model_without_an_answer():
@@ -203,16 +203,14 @@ def test_a_model_without_an_answer():
 @pytest.mark.parametrize(
     ("claims", "verdict"),
     [
-        ({"status": "optimal", "x": np.zeros((3, 1)), "objective": 1, "bound": 1}, "DISAGREES"),
-        ({"status": "unbounded"}, "DISAGREES"),
-        ({"status": "time_limit"}, "stopped"),
-        ({"status": "relaxed", "bound": 3.0}, "bound holds"),
+        ({"status": "optimal", "x": np.zeros((3, 1)), "objective": 1, "bound": 1}, "wrong"),
+        ({"status": "unbounded"}, "inaccurate"),
     ],
 )
 def test_claims_about_a_model_without_an_answer(monkeypatch, claims, verdict):
     lying(monkeypatch, "highs", **claims)
     model = HierarchyQIP(Tree([[0, 0]]), [[9], [1], [1]], total=9, window=1)
-    assert verdicts(verify(model, backends=["highs"])) == {"fast": "agrees", "highs": verdict}
+    assert verdicts(verify(model, backends=["highs"])) == {"fast": "solved", "highs": verdict}
 
 
 def test_a_custom_row_is_a_backend_with_relaxations():
@@ -250,7 +248,7 @@ def test_instances_are_drawn_as_their_names_tell():
 
 def test_instances_with_a_disagreement_are_saved_and_no_others(tmp_path):
     row = verify(MODEL, backends=[]).rows[0]
-    wrong = dataclasses.replace(row, step="s", model="Isotonic (relaxed)", verdict="DISAGREES")
+    wrong = dataclasses.replace(row, step="s", model="Isotonic (relaxed)", verdict="wrong")
     found = verification.Verification((wrong, dataclasses.replace(row, step="t"), row))
     isotonic = Isotonic([2, 1], integer=True)
     named = [("s", isotonic), ("s", MODEL), ("t", isotonic), ("t", MODEL)]
@@ -268,23 +266,9 @@ def test_fractions_become_floats():
         Solution("b", "1", "optimal", None, Fraction(1, 3)),
         solve(MODEL),
         KnownBounds(0, 1, False),
-        "agrees",
+        "solved",
     )
     assert row.objective == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize(
-    ("status", "objective", "verdict"),
-    [
-        ("feasible", 8417.32442, "stopped"),  # SCS, short of time, violates its constraints by 2e-6
-        ("optimal", 8417.32442, "DISAGREES"),
-        ("feasible", 8400.0, "DISAGREES"),
-        ("feasible", 8417, "DISAGREES"),  # whole numbers violate nothing
-    ],
-)
-def test_an_inaccurate_answer_may_be_a_little_too_good(status, objective, verdict):
-    truth = KnownBounds(8417.34399, 8417.34399, False)
-    assert verification._verdict(Solution("scs", "1", status, None, objective), truth) == verdict
 
 
 @pytest.mark.parametrize("backend", quick(["nobody", "pyomo:no_such_solver"]))

@@ -7,7 +7,6 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-import hierdp.verification.verify as verification
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
@@ -281,27 +280,6 @@ def test_gurobi_names_its_size_limit():
             assert (name, found.status) == (name, "size_limit")
             assert "size-limited license" in found.message
         assert solve(small, name).objective == solve(small).objective
-
-
-@pytest.mark.parametrize(
-    ("status", "verdict"),
-    [
-        ("crashed", "failed"),
-        ("numerical", "failed"),
-        ("out_of_memory", "failed"),
-        ("error", "failed"),
-        ("size_limit", "unsupported"),
-        ("unsupported", "unsupported"),
-        ("time_limit", "stopped"),
-    ],
-)
-def test_verdicts(monkeypatch, status, verdict):
-    def told(model, name="fast", **_):
-        return solve(model) if name == "fast" else Solution(name, "1", status)
-
-    monkeypatch.setattr(verification, "solve", told)
-    found = verification.verify(Isotonic([2, 1], integer=True), backends=["highs"])
-    assert [row.verdict for row in found.rows] == ["agrees", verdict]
 
 
 @pytest.mark.parametrize(("name", "extra"), [("scip", "scip"), ("gurobi", "gurobi"), ("glpk_mi", "glpk")])
