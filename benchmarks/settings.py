@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from solvers.effort import OPTIONS
 from solvers.settings import DOCUMENTED, interfaces
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-TOLERANCES = {
-    "PDLP": ("eps_optimal_absolute", "eps_optimal_relative"),
-    "GLOP": ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
-    "CP-SAT": ("relative_gap_limit", "absolute_gap_limit"),
-}
-"""The tolerances that these backends set themselves."""
 
 
 def table() -> DataFrame:
@@ -33,9 +25,6 @@ def table() -> DataFrame:
                 "solver": f"[{about.name}]({about.source})",
                 "settings": _settings(solver),
                 "its own": _listed(about.own),
-                "--tolerance": ", ".join(
-                    f"`{_alone(name)}`" for name in TOLERANCES.get(solver, OPTIONS.get(solver, {}))
-                ),
                 "remark": about.remark,
             }
         )

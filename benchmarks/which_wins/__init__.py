@@ -18,7 +18,7 @@ from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
-PAGES = ("which-wins-where.md", "guide/choose.md")
+PAGE = "which-wins-where.md"
 
 ORDER = (
     "taxi", "flights", "households", "census", "64 leaves", "New England", "Northeast",
@@ -89,7 +89,7 @@ def run(
     seed: int = 0,
     only: Annotated[tuple[str, ...], f"of: {', '.join(KINDS)}"] = tuple(KINDS),
     share: Annotated[str, "measure every n-th case from the i-th on: i/n"] = "0/1",
-    pages: Annotated[Path | None, "a folder of pages to fill and draw from the results, without runs"] = None,
+    pages: Annotated[Path | None, "the folder of the page to fill from the results, without runs"] = None,
     table: Annotated[str, "print a table of the results, without runs"] = "",
 ) -> Iterator[dict[str, Any]]:
     if table:
@@ -105,10 +105,9 @@ def run(
 
 
 def fill(folder: Path, rows: Any) -> None:
-    """Fill and draw the pages."""
-    for name in PAGES:
-        file = folder / name
-        file.write_text(page.filled(file.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    """Fill the page and draw its figures."""
+    file = folder / PAGE
+    file.write_text(page.filled(file.read_text(encoding="utf-8"), rows), encoding="utf-8")
     for name, x in FIGURES.items():
         drawn(rows[(rows.figure == name) & (rows.metric == sizes.EMD)], name, x).savefig(
             folder / f"which-wins-{name}.png", dpi=110

@@ -103,27 +103,6 @@ def _sizes(figure: str, at: str, metric: str, _: DataFrame, found: DataFrame) ->
     return lines(["data", at, "level", *HEADS.values(), "±"], table)
 
 
-def _choose(_: DataFrame, found: DataFrame) -> str:
-    """The excerpt of the guide: finest and coarsest level at ε = 1."""
-    columns = ("bottom-up Hc", "top-down Hc", "top-down Hg", "Hc, all levels at once", "M_c^dp")
-    here = found[(found.figure == "epsilon") & (found.metric == EMD) & (found["at"] == 1)]
-    table = []
-    for data, finest, regions in (
-        ("households", "puma", 7),
-        ("taxi", "neighbourhood", 28),
-        ("census", "part", 520),
-    ):
-        of = here[here.data == data]
-        for name, count in ((finest, regions), (of.name[of.level == 0].iloc[0], 1)):
-            cells = of[of.name == name].set_index("method")
-            row = [data, "1", str(name), str(count)]
-            for way in columns:
-                value = shown(cells["mean"][way])
-                row.append(f"**{value}**" if cells.tied[way] else value)
-            table.append(row)
-    return lines(["data", "ε", "level", "regions", *(HEADS[way] for way in columns)], table)
-
-
 def _winners(kind: str, metric: str, _: DataFrame, found: DataFrame) -> str:
     """The best method of each setting, with its interval; and the next one."""
     here = found[(found.kind == kind) & (found.metric == metric) & ~found.method.isin(NOT_PRIVATE)]
@@ -202,7 +181,6 @@ TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {
     "density": partial(_sizes, "density", "groups a size", EMD),
     "bound": partial(_sizes, "bound", "K", EMD),
     "counts-by-size": partial(_sizes, "epsilon", "ε", L1),
-    "choose": _choose,
     "flows-l1": partial(_winners, FLOWS, "L1"),
     "flows-largest": partial(_winners, FLOWS, "largest error"),
     "flows-invented": partial(_finest, "share of invented flows"),
