@@ -3,7 +3,7 @@
 `concurrent.futures.ProcessPoolExecutor` and `loky` would halve this module. With both,
 
 - a process that dies breaks the whole pool: all unfinished tasks start again, and which one killed its
-  process is unknown. Of four tasks of two seconds, one of which dies once, eight are run instead of five;
+  process is unknown (`test_a_killed_worker_leaves_the_others_at_work`);
 - processes outlive a killed parent until their tasks end (`solvers.process` watches for that).
 
 The first also runs the caller's script again in each process, unless it is guarded by ``__name__``, or forks

@@ -159,7 +159,9 @@ def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
 
 
 def _head(path: Path) -> Path:
-    return path.with_name(f"{path.name}.head")
+    """The file of the length; of a symbolic link, beside the file that it leads to."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}.head")
 
 
 def _check_head(path: Path, entries: list[Entry]) -> None:
@@ -196,7 +198,7 @@ def _set_head(path: Path, lines: int, digest: str) -> None:
         with suppress(OSError):
             aside.unlink()
         raise
-    _sync_folder(path)
+    _sync_folder(head)
 
 
 def _create(aside: Path, text: bytes) -> None:
@@ -239,7 +241,7 @@ def _check_writable(path: Path) -> None:
     for file in (path, _head(path)):
         if not file.stat().st_mode & 0o222 or not os.access(file, os.W_OK):
             raise InputError(f"{file} is read-only: nothing can be charged to it, so nothing is released")
-    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+    if not os.access(_head(path).parent, os.W_OK | os.X_OK):
         raise InputError(f"the folder of {path} is read-only: nothing can be charged, so nothing is released")
 
 

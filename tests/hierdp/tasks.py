@@ -16,10 +16,23 @@ def noted(folder, x, killer=None):
     """A square; a file records the call. The first call with x == killer kills its process."""
     with open(os.path.join(folder, f"{x}-{os.getpid()}-{time.monotonic_ns()}"), "w"):
         pass
-    if x == killer and len([name for name in os.listdir(folder) if name.startswith(f"{x}-")]) == 1:
+    if x == killer and len(calls(folder, x)) == 1:
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
     return x * x
+
+
+def noted_until(folder, x, killer):
+    """As `noted`, but all tasks run until the killer has been called twice."""
+    noted(folder, x, killer)
+    while len(calls(folder, killer)) < 2:
+        time.sleep(0.01)
+    return x * x
+
+
+def calls(folder, x):
+    """The files of the calls of `noted`."""
+    return [name for name in os.listdir(folder) if name.startswith(f"{x}-")]
 
 
 def noted_row(folder, x):

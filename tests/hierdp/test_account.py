@@ -681,6 +681,19 @@ def test_an_impossible_loss_is_refused(opened, loss):
         account.statement()
 
 
+def test_a_link_to_an_account_is_the_account(opened, tmp_path):
+    account, links = opened(), tmp_path / "links"
+    links.mkdir()
+    (links / "a").symlink_to(account.path)
+    filled(Account(links / "a"), 1)
+    filled(account, 1)
+    assert account.statement() == Account(links / "a").statement()
+    assert [path.name for path in links.iterdir()] == ["a"]
+    Path(f"{account.path}.head").unlink()
+    with pytest.raises(InputError, match=r"homes\.account\.head is missing"):
+        Account(links / "a").statement()
+
+
 def test_a_link_in_place_of_a_temporary_file_is_not_followed(opened, tmp_path):
     mine = tmp_path / "mine"
     mine.write_text("years of work")

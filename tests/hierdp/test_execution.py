@@ -245,6 +245,14 @@ def test_a_killed_worker_costs_its_task_only(tmp_path, engines, where, shared):
         assert sum(times.values()) == 21
 
 
+def test_a_killed_worker_leaves_the_others_at_work(tmp_path, engines):
+    """The pools of `concurrent.futures` and `loky` end all processes, and start all tasks again."""
+    with at(engines["3 processes"]):
+        cases = [(x, 1) for x in range(3)]
+        assert list(execution.each(tasks.noted_until, cases, "x", (str(tmp_path),))) == SQUARES[:3]
+    assert [len(tasks.calls(tmp_path, x)) for x in range(3)] == [1, 2, 1]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("local")
 def test_the_only_worker_of_a_cluster_is_lost_with_what_the_tasks_share(tmp_path):
