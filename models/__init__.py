@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from models.block_inference import BlockInference as BlockInference
     from models.budget_split import BudgetSplit as BudgetSplit
     from models.certificate import Certificate as Certificate
+    from models.change_points import ChangePoints as ChangePoints
     from models.chebyshev import Chebyshev as Chebyshev
     from models.clustering import Clustering as Clustering
     from models.constrained_inference import ConstrainedInference as ConstrainedInference
@@ -48,6 +49,7 @@ _WHERE = {
     "BlockInference": "models.block_inference",
     "BudgetSplit": "models.budget_split",
     "Certificate": "models.certificate",
+    "ChangePoints": "models.change_points",
     "Chebyshev": "models.chebyshev",
     "Clustering": "models.clustering",
     "ConstrainedInference": "models.constrained_inference",

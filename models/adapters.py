@@ -26,6 +26,7 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.arithmetic.runs import marks_of
 from models.certificate import Certificate, Witness
+from models.change_points import ChangePoints
 from models.clustering import Clustering
 from models.isotonic import Isotonic
 from models.min_cost_flow import MinCostFlow
@@ -148,6 +149,37 @@ def kmeans1d(clusters: ArrayLike, array: ArrayLike, k: int) -> Claim:
     equal = np.setdiff1d(1 + np.flatnonzero(values[1:] == values[:-1]), starts)
     starts = np.union1d(starts, equal[: max(0, k - starts.size)]).astype(np.int64)
     return Claim(Clustering(values, 0, k), marks_of(starts, values.size))
+
+
+def ruptures(
+    bkps: Sequence[int], signal: ArrayLike, *, n_bkps: int | None = None, pen: float | None = None,
+    min_size: int = 2, jump: int = 5,
+) -> Claim:  # fmt: skip
+    """Break points of ruptures' ``Dynp``, ``Pelt``, ``BottomUp``, … with ``model="l2"``.
+
+    Give the number of breaks or the penalty, as to ``predict``; `min_size` and `jump` have the defaults of
+    ruptures.
+
+    Examples
+    --------
+    >>> claim = ruptures([3, 6], [1, 1, 2, 9, 9, 8], n_bkps=1, min_size=2, jump=1)
+    >>> from solvers import prove
+    >>> prove(claim.model, claim.x).optimal
+    True
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of `n_bkps` and `pen` is given, or the last break is not the signal's length.
+    """
+    if (n_bkps is None) == (pen is None):
+        raise ValueError("give n_bkps or pen, as to predict: one of them")
+    n = len(np.asarray(signal))
+    if list(bkps)[-1:] != [n]:
+        raise ValueError(f"the last break must be {n}, the length of the signal")
+    clusters = None if n_bkps is None else n_bkps + 1
+    model = ChangePoints(signal, clusters, 0 if pen is None else pen, min_size, jump)
+    return Claim(model, marks_of(np.array([0, *bkps[:-1]]), n))
 
 
 def linear_sum_assignment(

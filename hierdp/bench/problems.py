@@ -31,7 +31,7 @@ LIMITS = {"small": 100, "medium": 10_000}
 """A step of a release belongs to the first set whose limit its cells do not exceed; the rest go to the last
 set."""
 
-NO_STEPS = ("MinCostFlow",)
+NO_STEPS = ("ChangePoints", "MinCostFlow")
 """Models that are not steps of releases: they are for proofs of other libraries' answers."""
 
 INSTANCES = 1

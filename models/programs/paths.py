@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 import scipy
@@ -19,13 +19,19 @@ PROGRAM_UP_TO = 400
 
 
 def path_program(
-    name: str, values: int, cost: Callable[[int, int], Number], clusters: int | None, rounded: bool
+    name: str,
+    values: int,
+    cost: Callable[[int, int], Number],
+    clusters: int | None,
+    rounded: bool,
+    allowed: Container[tuple[int, int]] | None = None,
 ) -> Program:
     """The shortest path through the bins: ``run[k]`` is 1 if the k-th of all runs is chosen.
 
     Runs are numbered by their first bin, then by their length; ``cost(i, j)`` is the cost of bins i … j − 1.
     A run begins where `x` marks a bin, and another ends just before it. The rows are those of a path, so if
-    the number of runs is free, the LP relaxation has whole optima.
+    the number of runs is free, the LP relaxation has whole optima. If only some runs (i, j) are `allowed`,
+    the variables of the others are 0.
 
     Raises
     ------
@@ -48,7 +54,9 @@ def path_program(
     # Row i is for runs that end just before bin i; row 0, for runs that end with the last bin.
     after = (last + 1) % n
     ends = scipy.sparse.csr_matrix((ones, (after, each)), shape=shape) + marked
-    costs = [cost(i, j + 1) for i, j in zip(first.tolist(), last.tolist(), strict=True)]
+    pairs = [(i, j + 1) for i, j in zip(first.tolist(), last.tolist(), strict=True)]
+    costs = [cost(i, j) for i, j in pairs]
+    most = 1 if allowed is None else np.array([pair in allowed for pair in pairs], np.int64)
     zero = np.zeros(n)
     rows = [
         Rows("begins", scipy.sparse.csr_matrix(begins), zero, zero),
@@ -57,7 +65,10 @@ def path_program(
     if clusters is not None:
         entries = (np.zeros(n, np.int64), marks, np.ones(n))
         rows.append(rows_of("clusters", (1, n + first.size), entries, clusters, clusters))
-    blocks = [Block("x", (n,), np.where(marks == 0, 1, 0), 1, True), Block("run", (first.size,), 0, 1, True)]
+    blocks = [
+        Block("x", (n,), np.where(marks == 0, 1, 0), 1, True),
+        Block("run", (first.size,), 0, most, True),
+    ]
     return Program(name, blocks, rows, [Term("linear", each, np.array(costs))], rounded)
 
 

@@ -16,6 +16,7 @@ from solvers.fast.no_path import NoFastPath as NoFastPath
 PATHS = {
     "BlockInference": "solvers.fast.block_inference:solve_block_inference",
     "BudgetSplit": "solvers.fast.budget:solve_budget",
+    "ChangePoints": "solvers.fast.change_points:solve_change_points",
     "Chebyshev": "solvers.fast.chebyshev:solve_chebyshev",
     "Clustering": "solvers.fast.clustering:solve_clustering",
     "ConstrainedInference": "solvers.fast.inference:solve_inference",

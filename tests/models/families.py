@@ -371,6 +371,19 @@ def clustering():
                 yield models.Clustering(np.array(values, float), scale, clusters)
 
 
+def change_points():
+    for seed, n in enumerate([1, 2, 3, 4, 5, 6, 6] * 20):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(0, 5, (n, 2) if seed % 5 == 4 else n)
+        min_size, jump = int(rng.integers(1, min(n, 3) + 1)), int(rng.integers(1, 4))
+        most = 1 + (n - min_size) // (-(-min_size // jump) * jump)
+        clusters = int(rng.integers(1, most + 1)) if seed % 2 else None
+        price = (0, Fraction(1, 2), 3)[seed % 3]
+        yield models.ChangePoints(values, clusters, price, min_size, jump)
+        if seed % 4 == 0:
+            yield models.ChangePoints(values / 8, clusters, 0.25, min_size, jump)
+
+
 def segmentation():
     for values in vectors((0, 1, 4), 4, 4):
         for price, clusters in product((0, 1, Fraction(1, 2)), (None, 1, 2, 3)):
@@ -419,6 +432,7 @@ BOUND_ONLY = {"exact_gap": False, "complete": False}
 CONTRACTS = {
     "BlockInference": Contract(block_inference, {"answers": histogram_answers, "exact_gap": False}),
     "BudgetSplit": Contract(budget_split, {"answers": budget_answers}),
+    "ChangePoints": Contract(change_points),
     "Chebyshev": Contract(chebyshev),
     "Clustering": Contract(clustering),
     "ConstrainedInference": Contract(constrained_inference, {"answers": leaf_answers}),

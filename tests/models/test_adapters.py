@@ -173,6 +173,21 @@ def test_a_path_with_edges_of_negative_weight():
         adapters.shortest_path("ad", edges)
 
 
+def test_change_points():
+    """PELT of ruptures 1.1.10 drops a place that only a run too short made worse."""
+    signal = [4.0, 2.0, 4.0, 4.0, 1.0, 0.0, 2.0, 2.0, 0.0, 3.0, 1.0, 0.0, 2.0]
+    options = {"pen": 1.0, "min_size": 2, "jump": 2}
+    assert_optimal(*adapters.ruptures([4, 6, 13], signal, **options)[:2])
+    with pytest.raises(AssertionError, match=r"not optimal: it costs 14.25, and \[1 0 0 0 1 0 1 0"):
+        assert_optimal(*adapters.ruptures([4, 6, 10, 13], signal, **options)[:2])
+    with pytest.raises(AssertionError, match="not feasible: jump: a run begins at value 5"):
+        assert_optimal(*adapters.ruptures([5, 13], signal, **options)[:2])
+    with pytest.raises(ValueError, match="the last break must be 13"):
+        adapters.ruptures([4, 6], signal, pen=1.0)
+    with pytest.raises(ValueError, match="give n_bkps or pen"):
+        adapters.ruptures([4, 13], signal)
+
+
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_reconciled_forecasts(nonnegative):
     S = np.vstack([np.ones((1, 4)), np.kron(np.eye(2), np.ones((1, 2))), np.eye(4)])
