@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from benchmarks.instances import Family, elements, families, inputs, read
-from benchmarks.measuring import interleaved
+from benchmarks.measuring import compiled, interleaved
 from hierdp.bench.problems import fresh
 from solvers import fast
 
@@ -70,6 +70,7 @@ def run(
     only: Annotated[str, "models with this in their name"] = "",
     most: Annotated[int, "elements"] = 10_000_000,
 ) -> Iterator[dict[str, Any]]:
+    compiled()
     for family in families():
         if only.lower() in family.name.lower():
             yield measure(family, runs, most)

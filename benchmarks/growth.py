@@ -52,6 +52,7 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
     from solvers import fast
 
     measuring.guarded(GIGABYTES)
+    measuring.compiled()
     family = next(one for one in FAMILIES if one.name == name)
     model = family.make(np.random.default_rng(size), size)
     for small in (20, 2_000):  # kernels

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from benchmarks.child import apart
-from benchmarks.measuring import guarded, on_cpu
+from benchmarks.measuring import compiled, guarded, on_cpu
 from hierdp.bench.ladder import RUNGS, SIZES
 
 GIGABYTES = 8.0
@@ -28,6 +28,7 @@ def alone(name: str, size: int) -> dict[str, Any]:
     from solvers import solve
 
     guarded(GIGABYTES)
+    compiled()
     model, options, form = RUNGS[name]
     small = solve(model.typical(np.random.default_rng(0), 1_000, **options))
     model.typical(np.random.default_rng(0), 1_000, **options).certificate(small.x, small.witness)

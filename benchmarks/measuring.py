@@ -90,6 +90,13 @@ class TimedNoise:
         return noisy
 
 
+def compiled() -> None:
+    """Compile each kernel of this process from its first call: otherwise Python runs small ones."""
+    from models.arithmetic import kernels
+
+    kernels.SMALL = 0
+
+
 def guarded(gigabytes: float) -> None:
     """Limit the memory of this process; beyond the limit, it raises `MemoryError`."""
     most = int(gigabytes * 10**9)

@@ -1,6 +1,7 @@
 """Peers solve the models' problems, curves stop where they should, and quoted numbers are measured ones."""
 
 import importlib.metadata
+import importlib.util
 import types
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from benchmarks import (
     group_size_memory,
     growth,
     growth_report,
+    guard,
     imports,
     instances,
     peers,
@@ -475,3 +477,39 @@ def test_formulations_are_counted_by_hand():
                     "steps": f"{mean:.2g} (1 of 2)"}  # fmt: skip
     none = frame.assign(verdict="bound")
     assert formulations.summary(none).empty
+
+
+def pair_of(name, ratios):
+    """A pair whose ratios are these, one after the other, then the last."""
+    left = list(ratios)
+
+    def theirs():
+        return 0.1 * (left.pop(0) if len(left) > 1 else left[0])
+
+    return lambda: guard.Pair(name, "an anchor", 10, lambda: 0.1, theirs)
+
+
+def test_the_guard_prints_what_fell_and_skips_what_is_not_installed(monkeypatch, tmp_path, capsys):
+    pairs = [
+        ("numpy", pair_of("fell", [5.0])),
+        ("numpy", pair_of("fell once", [5, 5, 5, 8.0])),
+        ("numpy", pair_of("new", [5.0])),
+        ("no-such-package", pair_of("not installed", [5.0])),
+    ]
+    monkeypatch.setattr(guard, "PAIRS", pairs)
+    committed = tmp_path / "guard.parquet"
+    known = [{"what": what, "anchor": "an anchor", "ratio": 10.0} for what in ("fell", "fell once")]
+    pd.DataFrame(known).to_parquet(committed)
+    rows = list(guard.run(turns=2, committed=committed))
+    assert "skipped: no-such-package is not installed" in capsys.readouterr().out
+    assert [row["ratio"] for row in rows] == pytest.approx([5, 8, 5])
+    with pytest.raises(SystemExit, match=r"- fell against an anchor: 5, not 10$"):
+        guard.summary(pd.DataFrame(rows))
+    assert guard.summary(pd.DataFrame(rows[1:])) == "No ratio fell by a quarter."
+
+
+def test_the_guard_compares_with_a_committed_ratio_for_every_pair():
+    for package, make in guard.PAIRS:
+        if importlib.util.find_spec(package.replace("inf-tda", "InfTDA").replace("scikit-learn", "sklearn")):
+            pair = make()
+            assert (pair.what, pair.anchor) in guard.ratios(guard.RESULTS)

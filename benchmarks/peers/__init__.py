@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.child import apart, peak
 from benchmarks.instances import elements, read
-from benchmarks.measuring import guarded, ratio_in_words, seconds_in_words, timed
+from benchmarks.measuring import compiled, guarded, ratio_in_words, seconds_in_words, timed
 from benchmarks.peers.contests import CONTESTS
 from hierdp.bench.problems import fresh
 
@@ -34,6 +34,7 @@ GIGABYTES = 20.0
 def alone(name: str, size: int, entrant: str) -> dict[str, Any]:
     """Measure one program on one instance, in a process of its own."""
     guarded(GIGABYTES)
+    compiled()
     contest = next(one for one in CONTESTS if one.name == name)
     model = contest.make(np.random.default_rng(1), size)
     job = contest.entrants(size)[entrant]
