@@ -23,6 +23,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.arrays import Array
 from models.arithmetic.runs import marks_of
 from models.certificate import Certificate, Witness
@@ -414,10 +415,12 @@ def linear_program(
     upper: ArrayLike,
     bounds: tuple[ArrayLike, ArrayLike] = (0, INFINITY),
     integer: ArrayLike = False,
+    squares: ArrayLike = 0,
 ) -> Claim:
-    """Any answer x to: minimize c·x subject to ``lower ≤ A x ≤ upper`` and bounds, some or all x whole.
+    """Any answer x to: minimize c·x + Σ squares·x² subject to ``lower ≤ A x ≤ upper`` and bounds.
 
-    Whole variables are rounded, as solvers return 0.9999999999 for 1; the rest is taken as it is.
+    Values of whole variables are rounded if they are within 10⁻⁶ of whole numbers, as solvers return
+    0.9999999999 for 1; everything else is taken as it is.
 
     Examples
     --------
@@ -431,8 +434,9 @@ def linear_program(
     whole = np.broadcast_to(np.asarray(integer, bool), columns)
     x = np.asarray(x)
     if x.dtype.kind == "f":
-        x = np.where(whole, np.rint(x), x)
-        x = x.astype(np.int64) if whole.all() and np.abs(x).max(initial=0) < 2**62 else x
+        x = np.where(whole & (np.abs(x - np.rint(x)) <= FEASIBILITY_TOLERANCE), np.rint(x), x)
+        whole_answer = whole.all() and np.array_equal(x, np.rint(x))
+        x = x.astype(np.int64) if whole_answer and np.abs(x).max(initial=0) < 2**62 else x
     low, high = (np.broadcast_to(np.asarray(side), columns) for side in bounds)
     # Blocks are whole or not as a whole: one for each stretch of variables of a kind.
     cuts = [0, *(1 + np.flatnonzero(whole[1:] != whole[:-1])).tolist(), columns]
@@ -442,8 +446,11 @@ def linear_program(
         if b > a
     ]
     least, most = (np.broadcast_to(np.asarray(side), rows) for side in (lower, upper))
-    cost = Term("linear", np.arange(columns), np.asarray(c))
-    return Claim(Program("linear program", blocks, [Rows("A", matrix, least, most)], [cost]), x)
+    terms = [Term("linear", np.arange(columns), np.asarray(c))]
+    bent = np.flatnonzero(np.broadcast_to(np.asarray(squares), columns))
+    if bent.size:
+        terms.append(Term("quadratic", bent, np.broadcast_to(np.asarray(squares), columns)[bent]))
+    return Claim(Program("linear program", blocks, [Rows("A", matrix, least, most)], terms), x)
 
 
 def linprog(

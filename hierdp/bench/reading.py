@@ -170,7 +170,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_by_highs(path: Path) -> Stated:
-    """Read a file by HiGHS.
+    """Read a file by HiGHS. What is to be maximized is stated as its negative, to be minimized.
 
     Raises
     ------
@@ -194,8 +194,9 @@ def read_by_highs(path: Path) -> Stated:
         if (doubled - sp.diags(doubled.diagonal())).nnz:
             raise ValueError(f"HiGHS reads products of two variables in {path.name}")
     whole = [kind == highspy.HighsVarType.kInteger for kind in lp.integrality_] or [False] * size
+    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
     return Stated(lp.model_name_, list(lp.col_names_), np.array(lp.col_lower_), np.array(lp.col_upper_),
-                  np.array(whole, bool), np.array(lp.col_cost_), square, float(lp.offset_),
+                  np.array(whole, bool), sign * np.array(lp.col_cost_), sign * square, sign * lp.offset_,
                   list(lp.row_names_), matrix, np.array(lp.row_lower_), np.array(lp.row_upper_))  # fmt: skip
 
 

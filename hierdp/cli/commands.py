@@ -11,7 +11,10 @@ MODULES = {
     **{name: name for name in ("demo", "plan", "release", "repair", "account", "check", "explain")},
     "query": "query",
     "export": "export",
-    **{name: name for name in ("analyze", "compare", "evaluate", "verify", "audit", "bench", "reproduce")},
+    **{
+        name: name
+        for name in ("analyze", "compare", "evaluate", "verify", "prove", "audit", "bench", "reproduce")
+    },
     "solvers": "lists",
     "mechanisms": "lists",
 }
