@@ -76,12 +76,16 @@ class PublishedRelease:
         return pd.DataFrame((self.manifest["budget"] or {}).get("spends", []))
 
     def query(
-        self, questions: str | Sequence[str], *, times: int | None = None, labels: str | Path | None = None
+        self,
+        questions: str | Sequence[str],
+        *,
+        confidence: float | None = None,
+        labels: str | Path | None = None,
     ) -> DataFrame:
         """Answer questions; see `hierdp.query`."""
         from hierdp.questions.query import query
 
-        return query(self.path, questions, times=times, labels=labels, limit=self.limit)
+        return query(self.path, questions, confidence=confidence, labels=labels, limit=self.limit)
 
     def check(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
@@ -17,9 +17,6 @@ from hierdp.cli.common import (
     with_labels,
     with_limit,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 @click.command()
@@ -34,11 +31,12 @@ if TYPE_CHECKING:
 @click.option("--file", type=click.File("r"),
               help="A file with one query per line, as --range for a histogram and --where for any other "
                    "release; - for standard input.")  # fmt: skip
-@click.option("--interval", is_flag=True,
-              help="For counts made whole level by level (InfTDA, TDA, TopDown, BlueDown): 90 % intervals by "
-                   "bootstrap, with their measured coverage, and the utility bound.")  # fmt: skip
-@click.option("--times", type=click.IntRange(min=20), default=100, show_default=True, metavar="NUMBER",
-              help="With --interval: how many times the released counts are released again.")  # fmt: skip
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="NUMBER",
+    help="Give intervals, each of which covers the true count with at least this probability: 0.9.",
+)
 @with_labels
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
@@ -49,8 +47,7 @@ def query(
     file: TextIO | None,
     as_csv: bool,
     limit: int | None,
-    interval: bool,
-    times: int,
+    confidence: float | None,
     labels: Path | None,
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
@@ -69,12 +66,10 @@ def query(
     that was made non-negative or whole, the column before_repair has the exact standard error that the answer
     had before.
 
-    With --interval, counts that were made whole and non-negative level by level get an interval by parametric
-    bootstrap: the released counts are taken as the truth, and released again with simulated noise of the same
-    law. This spends no budget. Such intervals are estimates. They are printed with the coverage that was
-    measured for counts of this size on public data (nominal: 90 %); where it was too low, as for small
-    counts, the interval is "not known". For InfTDA, bound is an error that no count of the level exceeds,
-    with a probability of 95 %, whatever the data.
+    With --confidence 0.9, low and high are the ends of an interval that covers the true count with a
+    probability of at least 90 %, whatever the data: also where the release says 0, and of the sum of several
+    counts. It follows from the measurements, before they were repaired, so the released count may be outside.
+    For InfTDA, bound is an error that no count of the level exceeds, with a probability of 95 %.
 
     \b
     hierdp query ages --range 18:65 --range :18 --range 65:
@@ -92,11 +87,9 @@ def query(
     if not texts:
         raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
     if wheres or (not ranges and questions.has_regions(release)):
-        frame = questions.sums(release, texts, limit, times if interval else None, labels)
+        frame = questions.sums(release, texts, limit, confidence, labels)
     else:
-        frame = questions.boxes(release, texts, limit, labels)
-        if interval:
-            click.echo(_no_interval(frame), err=True)
+        frame = questions.boxes(release, texts, limit, confidence, labels)
     if as_csv:
         with printing():
             frame.to_csv(sys.stdout, index=False)
@@ -108,25 +101,3 @@ def query(
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
-
-
-def _no_interval(frame: DataFrame) -> str:
-    """Why a histogram has no intervals by bootstrap, and what it has."""
-    if "before_repair" in frame:
-        return (
-            "Note: there are no intervals for this histogram. Its counts were made non-negative or whole, so "
-            "their standard errors depend on the true counts and are not known. before_repair is the exact "
-            "standard error that each answer had before. A release with --repair 'least squares' has exact "
-            "standard errors, but its counts may be negative."
-        )
-    if frame["standard_error"].isna().any():
-        return (
-            "Note: there are no intervals for this histogram. Its bins have the means of clusters, whose "
-            "bias depends on the true counts and is not known. Releases by range-query, and by clustering "
-            "--method Laplace, have exact standard errors. `hierdp plan clustering` gives the noise of a "
-            "cluster."
-        )
-    return (
-        "Note: the standard errors are exact, so there is nothing to estimate by --interval. The estimate ± "
-        "1.645 standard errors covers about 90 % of answers to ranges of several bins."
-    )

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
+    from hierdp.mechanisms.intervals import Intervals
     from hierdp.mechanisms.truth import TruthReader
     from hierdp.record.case import Case
+    from hierdp.record.written import Written
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,10 @@ class Mechanism:
         The module whose ``TRUTH`` says how releases are compared with true counts.
     bootstrap : str, optional
         The module whose ``bootstrap(table, manifest, regions, noise)`` takes a release's counts as the
-        truth and releases them again, for `hierdp query --interval`. It may also have ``bounds``.
+        truth and releases them again, for what the report says of small counts. It may also have ``bounds``.
+    intervals : str, optional
+        The module whose ``intervals(release)`` gives the intervals of its counts, as
+        `hierdp.mechanisms.intervals.Intervals`.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -78,6 +83,7 @@ class Mechanism:
     expected: str | None = None
     truth: str | None = None
     bootstrap: str | None = None
+    intervals: str | None = None
     help: str = ""
 
     @property
@@ -132,6 +138,19 @@ class Mechanism:
         return (
             0 if self.bootstrap is None else int(getattr(import_module(self.bootstrap), "MOST_SIMULATED", 0))
         )
+
+    def intervals_of(self, release: Written) -> Intervals:
+        """The intervals for sums of a release's counts.
+
+        Raises
+        ------
+        InputError
+            If none are known; the message says why.
+        """
+        if self.intervals is None:
+            raise InputError(f"there are no intervals for releases of {self.name}")
+        found: Intervals = import_module(self.intervals).intervals(release)
+        return found
 
     @property
     def bounds(self) -> Callable[..., list[float] | None] | None:

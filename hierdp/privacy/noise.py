@@ -20,7 +20,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.privacy.budget import Spend
+from hierdp.privacy.budget import GEOMETRIC, Spend
 from hierdp.privacy.threshold import EXACT, THRESHOLDS, Changes, miss_of
 from models.arithmetic.arrays import Ints
 from models.programs.layout import processors
@@ -303,6 +303,17 @@ class SimulatedNoise:
 def dropping(least: int) -> str:
     """The name of double-geometric noise if noisy counts under a threshold are dropped."""
     return f"double-geometric, under {least} dropped"
+
+
+def threshold_of(spend: Spend) -> int:
+    """The threshold under which noisy counts were dropped, from the name of the noise.
+
+    Examples
+    --------
+    >>> threshold_of(Spend("counts", dropping(12), 1, 2.0, 0.5, None, True))
+    12
+    """
+    return int(spend.noise.removeprefix(f"{GEOMETRIC}, under ").removesuffix(" dropped"))
 
 
 def _kept(noisy: Ints, spend: Spend) -> tuple[Ints, NoisyCounts]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hierdp.counts.axes import Names, span
 from hierdp.counts.labels import Labels, code_of
 from hierdp.errors import InputError, listed
@@ -22,7 +24,7 @@ def query(
     release: str | Path,
     questions: str | Sequence[str],
     *,
-    times: int | None = None,
+    confidence: float | None = None,
     labels: str | Path | None = None,
     limit: int | None = None,
 ) -> DataFrame:
@@ -35,9 +37,9 @@ def query(
     questions : str or sequence of str
         Of a histogram, LOW:HIGH, with the axis if there are several: ``"18:65"``, ``"x=0:4,y=2:8"``. Of other
         releases, names of columns: ``"county=Kings|Queens; size=1:4"``. See `hierdp query --help`.
-    times : int, optional
-        If given, counts that were made whole level by level get intervals by bootstrap: the released counts
-        are released again so many times.
+    confidence : float, optional
+        If given, each answer gets an interval that covers the true count with at least this probability; see
+        docs/intervals.md.
     labels : path, optional
         A table of names for the codes of regions, bins or categories.
     limit : int, optional
@@ -69,8 +71,8 @@ def query(
     folder, texts = Path(release), [questions] if isinstance(questions, str) else list(questions)
     names = None if labels is None else Path(labels)
     if has_regions(folder):
-        return sums(folder, texts, limit, times, names)
-    return boxes(folder, texts, limit, names)
+        return sums(folder, texts, limit, confidence, names)
+    return boxes(folder, texts, limit, confidence, names)
 
 
 def has_regions(release: Path) -> bool:
@@ -83,7 +85,7 @@ def sums(
     release: Path,
     texts: Sequence[str],
     limit: int | None,
-    times: int | None = None,
+    confidence: float | None = None,
     labels: Path | None = None,
 ) -> DataFrame:
     """The answers to questions about regions and categories."""
@@ -102,21 +104,22 @@ def sums(
         "estimate": [one.estimate for one in answers],
         "standard_error": [one.standard_error for one in answers],
     }
-    if times is not None:
-        from hierdp.questions.intervals import Intervals
+    if confidence is not None:
+        from hierdp.questions.intervals import bounds_of, intervals_of
 
         progress.watch_compiler()
-        intervals = Intervals(found.table, found.manifest, found.regions, times).of(texts, answers)
-        columns |= {
-            "low": [one.low for one in intervals],
-            "high": [one.high for one in intervals],
-            "coverage": [one.in_words for one in intervals],
-            "bound": [one.bound for one in intervals],
-        }
+        columns |= intervals_of(found, [questions.selection(text) for text in texts], confidence)
+        columns |= bounds_of(found, answers)
     return pd.DataFrame({"query": texts, **columns})
 
 
-def boxes(release: Path, texts: Sequence[str], limit: int | None, labels: Path | None = None) -> DataFrame:
+def boxes(
+    release: Path,
+    texts: Sequence[str],
+    limit: int | None,
+    confidence: float | None = None,
+    labels: Path | None = None,
+) -> DataFrame:
     """The answers to ranges and boxes."""
     from hierdp.mechanisms.range_query.answers import answers_frame
     from hierdp.mechanisms.range_query.reading import read_answers
@@ -127,6 +130,12 @@ def boxes(release: Path, texts: Sequence[str], limit: int | None, labels: Path |
     spans = [_box(answers, text, names) for text in texts]
     ends = [[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]
     frame = answers_frame(answers.box(*ends), texts)
+    if confidence is not None:
+        from hierdp.mechanisms.range_query.intervals import intervals
+
+        low, high = map(np.array, ends)
+        found = intervals(written.read(release, limit), answers, low, high, confidence)
+        frame = frame.assign(low=[one.low for one in found], high=[one.high for one in found])
     before = answers.before_repair
     return frame if before is None else frame.assign(before_repair=before.box(*ends).standard_error)
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, code_of
 from hierdp.counts.layout import attributes_of, is_cells, is_sizes
+from hierdp.counts.selection import Selection
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
 from hierdp.questions.parsing import parsed
@@ -119,6 +120,10 @@ class Questions:
         InputError
             If there is no such column, region or category; the message names it.
         """
+        return self._sum(self.selection(text))
+
+    def selection(self, text: str) -> Selection:
+        """What a question adds up; see `ask`."""
         chosen: dict[str, Chosen] = {}
         kept: dict[str, list[str]] = {}
         for column, names in parsed(text).items():
@@ -129,7 +134,15 @@ class Questions:
             if axis in chosen:
                 raise InputError(f"{text!r}: {axis!r} is selected twice; name one level of it")
             chosen[axis] = self._chosen(axis, levels, names, text)
-        return self._sum(chosen, kept)
+        needed = {axis: part.level for axis, part in chosen.items()}
+        level = next(
+            k
+            for k in range(len(self._order) + 1)
+            if all(self._order[:k].count(axis) >= depth for axis, depth in needed.items())
+        )
+        return Selection(
+            level, {axis: self._mask(axis, level, chosen.get(axis)) for axis in self.regions}, kept
+        )
 
     def _place(self, column: str, text: str) -> tuple[str, range]:
         """The axis that a column selects from, and its levels."""
@@ -181,14 +194,8 @@ class Questions:
         except InputError as wrong:
             raise InputError(f"{text!r}: {wrong.marked}") from None
 
-    def _sum(self, chosen: Mapping[str, Chosen], kept: Mapping[str, list[str]]) -> Answer:
-        needed = {axis: part.level for axis, part in chosen.items()}
-        level = next(
-            k
-            for k in range(len(self._order) + 1)
-            if all(self._order[:k].count(axis) >= depth for axis, depth in needed.items())
-        )
-        masks = {axis: self._mask(axis, level, chosen.get(axis)) for axis in self.regions}
+    def _sum(self, selection: Selection) -> Answer:
+        level, masks, kept = selection
         cells = math.prod(int(mask.sum()) for mask in masks.values())
         cells *= math.prod(len(kept.get(name, known)) for name, known in self.categories.items())
         if isinstance(self.table, SizeTable):
@@ -213,7 +220,7 @@ class Questions:
         return mask
 
     def _rows(
-        self, level: int, masks: Mapping[str, NDArray[np.bool_]], kept: Mapping[str, list[str]]
+        self, level: int, masks: Mapping[str, NDArray[np.bool_]], kept: Mapping[str, Sequence[str]]
     ) -> DataFrame:
         rows: DataFrame = self.table[self.table["level"] == level]
         for axis, mask in masks.items():

@@ -70,6 +70,7 @@ MECHANISM = Mechanism(
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
     bootstrap=f"{__name__}.bootstrap",
+    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

@@ -1,0 +1,95 @@
+"""Intervals for numbers of groups by size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hierdp.counts.selection import Selection
+from hierdp.measurements.measuring import OtherQuery, Recorded
+from hierdp.mechanisms.group_size.mechanism import noisy_sizes
+from hierdp.mechanisms.group_size.post_processing import METHODS
+from hierdp.mechanisms.intervals import (
+    Interval,
+    half_width,
+    interval,
+    measured_in,
+    tree_estimate,
+    unknown,
+    variance_of,
+)
+from hierdp.privacy.budget import GEOMETRIC
+from hierdp.record.written import Written
+from models.arithmetic.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSizeIntervals:
+    """Intervals from the sizes of all regions, cumulative or not.
+
+    Parameters
+    ----------
+    release : Written
+
+    Raises
+    ------
+    InputError
+        If it has no measurements, or others than its method makes.
+    """
+
+    release: Written
+
+    @cached_property
+    def _noisy(self) -> Ints:
+        """The noisy counts, shape (regions, sizes)."""
+        manifest, (places,) = self.release.manifest, self.release.regions.values()
+        settings, measurements = manifest["settings"], self.release.measurements
+        assert measurements is not None
+        try:
+            noisy, _ = noisy_sizes(
+                places,
+                settings["groups"],
+                settings["max_size"] + 1,
+                manifest["budget"]["epsilon"],
+                Recorded(measurements),
+                METHODS[manifest["mechanism"]],
+            )
+        except OtherQuery as other:
+            raise unknown(self.release, f"{other}; see `hierdp check`") from None
+        return noisy
+
+    @cached_property
+    def _variance(self) -> Floats:
+        """The variance of each region's noise."""
+        (places,) = self.release.regions.values()
+        each = [variance_of(one.spend) for one in measured_in(self.release)]
+        return np.asarray(each)[places.tree.level]
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """See `Intervals`."""
+        (places,), ((_, regions),) = self.release.regions.values(), selection.regions.items()
+        settings = self.release.manifest["settings"]
+        method, groups = METHODS[self.release.manifest["mechanism"]], settings["groups"]
+        chosen = np.zeros(settings["max_size"] + 1)
+        named = selection.categories.get("size")
+        chosen[slice(None) if named is None else np.array(named, np.int64)] = 1
+        nodes = np.zeros(places.tree.size, bool)
+        nodes[places.tree.nodes_of(selection.level)] = regions
+        if not nodes.any() or not chosen.any():
+            return Interval(0.0, 0.0)
+        if chosen.all() and nodes.all(where=places.tree.level == selection.level):
+            return Interval(float(groups), float(groups))
+        # Σ of sizes a … b is the cumulative count of b, less that of a − 1.
+        signs = chosen - np.append(chosen[1:], 0.0) if method.cumulative else chosen
+        weights, estimate = tree_estimate(places.tree, self._variance, nodes)
+        value = float(weights @ (self._noisy @ signs))
+        half = half_width(estimate.variance * float(np.abs(signs).sum()), 1 - confidence, [GEOMETRIC])
+        half += estimate.slack * groups
+        return interval(value, half, half, 0.0, float(groups))
+
+
+def intervals(release: Written) -> GroupSizeIntervals:
+    """The intervals of a release."""
+    return GroupSizeIntervals(release)

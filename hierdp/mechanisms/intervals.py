@@ -1,0 +1,215 @@
+"""Intervals for sums of true counts, from the measurements of a release: an unbiased estimate, and its noise.
+
+The measurements are the true counts plus noise of a known law, and nobody repaired them. So any weights that
+give a sum of true counts from the true answers give an unbiased estimate of it from the noisy ones, with a
+variance that is known. The weights of least variance are searched, but nothing depends on how: that they
+reproduce the sum, and the variance that they have, are computed from the weights alone. What is public then
+shortens the interval, and costs no confidence: counts are whole, are at least 0, and have public totals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from hierdp.counts.selection import Selection
+from hierdp.errors import InputError
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
+from hierdp.privacy.noise import double_geometric_variance
+from models import ConstrainedInference, Tree
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
+from solvers import fast
+
+if TYPE_CHECKING:
+    from hierdp.record.written import Written
+
+
+class Interval(NamedTuple):
+    """The least and the largest that a sum of true counts is, unless chance fails; NaN if it is not known."""
+
+    low: float = math.nan
+    high: float = math.nan
+
+
+class Intervals(Protocol):
+    """Gives intervals for the sums of a release."""
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """The interval that covers the true sum with at least this probability."""
+
+
+class Estimate(NamedTuple):
+    """A sum's unbiased estimate.
+
+    Attributes
+    ----------
+    value, variance : float
+    slack : float
+        By how much it may be off beside the noise: rounding.
+    """
+
+    value: float
+    variance: float
+    slack: float = 0.0
+
+
+def checked_confidence(confidence: float) -> float:
+    """The confidence, if it is one.
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(confidence, bool) or not 0 < confidence < 1:
+        raise InputError(f"the confidence must be between 0 and 1, such as 0.9; got {confidence}")
+    return float(confidence)
+
+
+def variance_of(spend: Spend) -> float:
+    """The variance of a measurement's noise, or a little more: σ² of discrete Gaussian noise."""
+    if spend.noise == GAUSSIAN:
+        return spend.scale**2
+    if spend.noise.startswith(GEOMETRIC):
+        return double_geometric_variance(spend.scale)
+    raise InputError(f"there are no intervals from a measurement with {spend.noise} noise")
+
+
+def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN,)) -> float:
+    """What a weighted sum of noise exceeds in absolute value with at most a probability.
+
+    A sum of independent noise is nearly normal, or, of few double-geometric ones, between normal and Laplace:
+    the larger of the two quantiles is used. The noise is whole, so its law has steps: up to half a step is
+    added, and a whole one for double-geometric noise, which may be 0 nearly always.
+
+    Parameters
+    ----------
+    variance : float
+    miss : float
+        The probability, of both tails together.
+    noises : collection of str
+        The laws, by their names in a budget.
+
+    Examples
+    --------
+    >>> round(half_width(100.0, 0.1), 2), round(half_width(100.0, 0.05, [GEOMETRIC]), 2)
+    (16.95, 22.18)
+    """
+    if variance == 0:
+        return 0.0
+    quantile = float(-ndtri(miss / 2))
+    if GEOMETRIC not in noises:
+        return quantile * math.sqrt(variance) + 0.5
+    return max(quantile, -math.log(miss) / math.sqrt(2)) * math.sqrt(variance) + 1.0
+
+
+def interval(value: float, down: float, up: float, low: float = 0.0, high: float = math.inf) -> Interval:
+    """The whole numbers from ``value − down`` to ``value + up`` that are at least `low` and at most `high`.
+
+    If there are none, the noise was larger than the interval allows for: the nearest of the latter.
+
+    Examples
+    --------
+    >>> interval(3.4, 5.2, 5.2), interval(-9.0, 4.0, 4.0)
+    (Interval(low=0.0, high=8.0), Interval(low=0.0, high=0.0))
+    """
+    close = 1e-9 * max(1.0, abs(value))  # rounding must not cut off an end
+    first, last = math.ceil(value - down - close), math.floor(value + up + close)
+    return Interval(min(max(low, float(first)), high), max(min(high, float(last)), low))
+
+
+def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, Estimate]:
+    """The weights of the best unbiased estimate of a sum of nodes' counts, from noisy counts of all nodes.
+
+    With A the sums of leaves that the nodes are, V the variances and q = Σ over chosen nodes of their row of
+    A, the weights are V⁻¹ A (Aᵀ V⁻¹ A)⁻¹ q. Least squares gives (Aᵀ V⁻¹ A)⁻¹ Aᵀ V⁻¹ y for any y: here for
+    the y that is V at the chosen nodes and 0 elsewhere.
+
+    Parameters
+    ----------
+    tree : Tree
+    variance : array, shape (nodes,)
+        Of each node's noise; infinite if it was not measured. The chosen ones were.
+    chosen : bool array, shape (nodes,)
+        Nodes of which none is in another.
+
+    Returns
+    -------
+    weights : array, shape (nodes,)
+    estimate : Estimate
+        For noisy counts that are all 0: its variance, and its slack for each unit of the root's count.
+    """
+    model = ConstrainedInference(tree, np.where(chosen, variance, 0.0), variance)
+    found, _ = fast.answer(model)
+    weights = np.asarray(found, float) / variance
+    return weights, checked_weights(tree, weights[:, None], variance[:, None], chosen[:, None].astype(float))
+
+
+def checked_weights(tree: Tree, weights: Floats, variance: Floats, wanted: Array) -> Estimate:
+    """What weights on the noisy counts of all nodes estimate, computed from the weights alone.
+
+    Parameters
+    ----------
+    tree : Tree
+    weights : array, shape (nodes, cells)
+        How often each cell of each node is added up.
+    variance : array, shape (nodes, cells)
+        The variance of each noise; where it is infinite, the weight has to be 0.
+    wanted : array, shape (nodes, cells)
+        How often each cell of each node should be, by any of the weights that mean the same.
+
+    Returns
+    -------
+    Estimate
+        Its slack: the most by which a person's weight differs from what it should be.
+    """
+    measured = np.isfinite(variance)
+    squares = np.where(measured, weights, 0.0) ** 2 * np.where(measured, variance, 0.0)
+    return Estimate(0.0, float(squares.sum()), off(tree, np.where(measured, weights, 0.0) - wanted))
+
+
+def off(tree: Tree, difference: Floats) -> float:
+    """The largest sum along a path from the root to a leaf, in absolute value; shape (nodes, cells)."""
+    held = np.array(difference, float)
+    for level in range(1, tree.depth + 1):
+        nodes = tree.nodes_of(level)
+        held[nodes] += held[np.asarray(tree.parent[nodes])]
+    return float(np.abs(held[tree.leaves]).max(initial=0.0))
+
+
+def lifted(mask: Flags, parents: Sequence[Ints], every: bool) -> Flags:
+    """Which regions of a level above have a selected one in them, or none that is not.
+
+    Parameters
+    ----------
+    mask : bool array
+        The selected regions of a level.
+    parents : sequence of int arrays
+        For each level from there up, each region's parent.
+    every : bool
+    """
+    for parent in parents:
+        count = np.bincount(parent, mask.astype(float))
+        mask = count == np.bincount(parent) if every else count > 0
+    return np.asarray(mask)
+
+
+def unknown(release: Written, why: str) -> InputError:
+    """What is raised where no interval is known."""
+    return InputError(f"there are no intervals for {release.manifest['mechanism']}: {why}")
+
+
+def measured_in(release: Written) -> list[Any]:
+    """The measurements of a release, in their order.
+
+    Raises
+    ------
+    InputError
+        If it has none: it is older than they are.
+    """
+    if release.measurements is None:
+        raise unknown(release, "the release has no measurements.parquet; release again with this version")
+    return list(release.measurements)

@@ -1,0 +1,135 @@
+"""Intervals for sums of tabulated counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from hierdp.counts.selection import Selection
+from hierdp.errors import InputError
+from hierdp.measurements.measuring import OtherQuery, Recorded
+from hierdp.mechanisms.intervals import (
+    Interval,
+    half_width,
+    interval,
+    measured_in,
+    off,
+    unknown,
+)
+from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
+from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.measure import noisy_answers
+from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.tabulation.table import counts_in
+from hierdp.mechanisms.tabulation.tree_estimate import tree_model
+from hierdp.privacy.budget import Ledger
+from hierdp.record.written import Written
+from models import BlockInference, Tree
+from models.arithmetic import effects
+from models.arithmetic.arrays import Flags, Floats
+from solvers import fast
+
+
+@dataclass(frozen=True, eq=False)
+class TabulationIntervals:
+    """Intervals from all marginals of all levels; which were measured does not depend on any answer.
+
+    Parameters
+    ----------
+    release : Written
+
+    Raises
+    ------
+    InputError
+        If it has no measurements, or others than its plan; or they do not determine all tables.
+    """
+
+    release: Written
+    tree: Tree = field(init=False)
+
+    def __post_init__(self) -> None:
+        measured_in(self.release)
+        object.__setattr__(self, "tree", next(iter(self.release.regions.values())).tree)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The plan."""
+        return queries_of(self.release.manifest["settings"])
+
+    @cached_property
+    def model(self) -> BlockInference:
+        """Least squares over all regions; sums that are public have a variance of next to nothing."""
+        manifest, (places,) = self.release.manifest, self.release.regions.values()
+        rho = Ledger.from_dict({**manifest["budget"], "spends": []}).rho
+        unit, measurements = unit_of(manifest["settings"]), self.release.measurements
+        assert measurements is not None
+        try:
+            measured = noisy_answers(self.queries, places, unit, rho, Recorded(measurements))
+        except OtherQuery as other:
+            raise unknown(self.release, f"{other}; see `hierdp check`") from None
+        counts = counts_in(self.release.table, self.queries, places)
+        return tree_model(measured, constraints_of(self.queries, places, counts, unit.bounded))
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """See `Intervals`."""
+        ((_, regions),) = selection.regions.items()
+        cells = self._cells(selection) & ~self.queries.zeros
+        nodes = np.zeros(self.tree.size, bool)
+        nodes[self.tree.nodes_of(selection.level)] = regions
+        if not cells.any() or not nodes.any():
+            return Interval(0.0, 0.0)
+        weights, estimate, variance = self._weighted(nodes, cells.astype(float), selection.level)
+        total = self.release.manifest["settings"].get("total")
+        apart = off(self.tree, self._spread(weights) - nodes[:, None] * cells)
+        most = total if total is not None else float(np.abs(self.model.data[0]).max(initial=0.0))
+        half = half_width(variance, 1 - confidence) + apart * most
+        return interval(estimate, half, half, 0.0, float("inf") if total is None else float(total))
+
+    def _cells(self, selection: Selection) -> Flags:
+        """Which cells of a histogram a question adds up."""
+        found = np.ones(self.queries.shape, bool)
+        for axis, (name, categories) in enumerate(self.queries.plan.attributes.items()):
+            if name in selection.categories:
+                there = np.isin(np.asarray(categories, str), list(selection.categories[name]))
+                found &= there.reshape([-1 if a == axis else 1 for a in range(found.ndim)])
+        return found.ravel()
+
+    def _weighted(self, nodes: Flags, cells: Floats, level: int) -> tuple[Floats, float, float]:
+        """The weights of the best estimate of the cells' sum in these nodes, its value, and its variance.
+
+        As `hierdp.mechanisms.intervals.tree_estimate`: least squares of answers that make the normal
+        equations those of the question. A node's are the answers of the question's cells with each effect
+        divided by the node's own information about it; if it has none, those of the nodes below it.
+        """
+        model, workload, tree = self.model, self.model.workload, self.tree
+        needed = np.array(effects.squares(cells[None], workload.shape), float).ravel() > 0
+        while (needed & (model.information[level] == 0)).any():
+            level += 1  # the last level's queries determine its tables
+            below = tree.nodes_of(level)
+            nodes = np.where(
+                np.isin(np.arange(tree.size), np.arange(below.start, below.stop)), nodes[tree.parent], False
+            )
+        inverse = [1 / float(each) if each else 0.0 for each in model.information[level]]
+        own = workload.answers(effects.scaled(cells[None], workload.shape, inverse))
+        pulled = np.zeros((tree.size, workload.size))
+        pulled[nodes] = own
+        noisy, each = model.data
+        found, _ = fast.answer(BlockInference(tree, workload, pulled, each))
+        weight = workload.by_answer(np.asarray(each, float))[tree.level]
+        weights = weight * workload.answers(np.asarray(found, float))
+        there = weight > 0
+        variance = float((weights[there] ** 2 / weight[there]).sum())
+        return weights, float((weights * noisy).sum()), variance
+
+    def _spread(self, weights: Floats) -> Floats:
+        """How often the weights add up each cell of each node."""
+        return np.asarray(self.model.workload.spread(weights), float)
+
+
+def intervals(release: Written) -> TabulationIntervals:
+    """The intervals of a release."""
+    if not release.regions:
+        raise InputError("the release has no regions")
+    return TabulationIntervals(release)

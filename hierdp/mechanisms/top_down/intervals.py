@@ -1,0 +1,246 @@
+"""Intervals for flows that were measured level by level.
+
+A level's nodes are measured if their parents' released counts are positive, which follows from earlier noise
+alone. So given the levels above, the noise of a level's answers is independent of which of them there are:
+the sum of those that are in a question, plus or minus its own noise, covers their true sum. What was not
+measured lies in nodes that were, and were released as 0: it is between 0 and their true sum. Which nodes
+these are depends on their own noise, so their answers are low by selection. Two bounds hold nevertheless, and
+the lower one is taken:
+
+- each of the nodes of the level that might have been released as 0 exceeds its answer by more than a limit
+  with a small part of the level's probability, and so does any of those that were;
+- the true sum of all nodes of the level that have a part in the question, less that of all children of those
+  that are positive. Both sets follow from earlier noise, so the difference of their answers is unbiased.
+
+Most of the probability of a miss is for the first sum. The rest is divided equally among the levels above.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hierdp.counts.selection import Selection
+from hierdp.errors import InputError
+from hierdp.measurements.rows import Measurement
+from hierdp.mechanisms.intervals import (
+    Interval,
+    half_width,
+    interval,
+    lifted,
+    measured_in,
+    unknown,
+    variance_of,
+)
+from hierdp.mechanisms.top_down.checking import no_flows
+from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
+from hierdp.mechanisms.top_down.queries import TOTAL
+from hierdp.mechanisms.top_down.zeros import zeros_of
+from hierdp.privacy.budget import GEOMETRIC
+from hierdp.privacy.noise import threshold_of
+from hierdp.record.written import Written
+from hierdp.tables import Flows
+from models.arithmetic.arrays import Flags, Ints
+
+REST = 0.1
+"""The part of the probability of a miss that is for nodes which were not measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredLevel:
+    """The measured nodes of a level.
+
+    Attributes
+    ----------
+    places : int64 array, shape (n, axes)
+        Their positions along the axes.
+    noisy : int64 array, shape (n,)
+    variance : float
+        Of the noise of each.
+    parent : int64 array, shape (n,)
+        The position of each one's parent among the measured nodes of the level above.
+    positive : bool array, shape (n,)
+        Whether its released count is positive, so that its children are measured.
+    """
+
+    places: Ints
+    noisy: Ints
+    variance: float
+    parent: Ints
+    positive: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class TopDownIntervals:
+    """Intervals of a release by InfTDA or its relatives, VanillaGauss, or, of single cells, SH.
+
+    Parameters
+    ----------
+    release : Written
+
+    Raises
+    ------
+    InputError
+        If it has no measurements, or others than its table.
+    """
+
+    release: Written
+
+    @cached_property
+    def _data(self) -> Flows:
+        return no_flows(self.release.manifest["settings"], self.release.regions)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return [self._data.axis_names.index(name) for name in self.release.manifest["settings"]["order"]]
+
+    @cached_property
+    def _measurements(self) -> list[Measurement]:
+        return measured_in(self.release)
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """See `Intervals`."""
+        manifest, miss = self.release.manifest, 1 - confidence
+        total = manifest["settings"].get("total")
+        masks = [selection.regions[name] for name in self._data.axis_names]
+        if not all(mask.any() for mask in masks):
+            return Interval(0.0, 0.0)
+        most = math.inf if total is None else float(total)
+        if selection.level == 0 and manifest["mechanism"] not in ("VanillaGauss", "SH"):
+            if total is not None:
+                return Interval(most, most)
+            measured = self._measurements[0]
+            half = half_width(variance_of(measured.spend), miss)
+            return interval(float(measured.answers[0]), half, half)
+        depths = depths_of(self._data.axes, self._order)
+        finest = [
+            self._down(mask, axis, depths[selection.level][axis], depths[-1][axis])
+            for axis, mask in enumerate(masks)
+        ]
+        if manifest["mechanism"] == "VanillaGauss":
+            return self._of_all_cells(finest, miss, most)
+        if manifest["mechanism"] == "SH":
+            return self._over_threshold(finest, miss, most)
+        return self._level_by_level(selection.level, masks, miss, most)
+
+    def _level_by_level(self, level: int, masks: list[Flags], miss: float, most: float) -> Interval:
+        inside = self._among(level, level, masks, every=True)
+        here = self._levels[level - 1]
+        main = miss if level == 1 else miss * (1 - REST)
+        half = half_width(int(inside.sum()) * here.variance, main)
+        rest = sum(
+            self._unmeasured(above, level, masks, miss * REST / (level - 1)) for above in range(1, level)
+        )
+        return interval(float(here.noisy[inside].sum()), half, half + rest, 0.0, most)
+
+    def _unmeasured(self, level: int, of: int, masks: list[Flags], miss: float) -> float:
+        """At most how much of a question about a level below is in nodes of a level released as 0."""
+        here, below = self._levels[level - 1], self._levels[level]
+        touched = self._among(level, of, masks, every=False)
+        zero = touched & ~here.positive
+        if not zero.any():
+            return 0.0
+        number = int(touched.sum())
+        each = half_width(here.variance, 2 * (miss if number == 1 else miss / 2) / number)
+        found = float(np.maximum(0, np.floor(here.noisy[zero] + each)).sum())
+        if number == 1:
+            return found
+        children = touched[below.parent]
+        apart = float(here.noisy[touched].sum() - below.noisy[children].sum())
+        variance = number * here.variance + int(children.sum()) * below.variance
+        return min(found, max(0.0, math.floor(apart + half_width(variance, miss))))
+
+    def _among(self, level: int, of: int, masks: list[Flags], every: bool) -> Flags:
+        """Which measured nodes of a level are inside a question about a level `of`, or have a part in it."""
+        depths, places = depths_of(self._data.axes, self._order), self._levels[level - 1].places
+        found = np.ones(len(places), bool)
+        for axis, mask in enumerate(masks):
+            tree = self._data.axes[axis].tree
+            up = [
+                np.asarray(tree.levels[d]) for d in range(depths[of][axis] - 1, depths[level][axis] - 1, -1)
+            ]
+            found &= lifted(mask, up, every)[places[:, axis]]
+        return found
+
+    def _down(self, mask: Flags, axis: int, depth: int, to: int) -> Flags:
+        """Selected regions of an axis, as those of a level below."""
+        for level in range(depth, to):
+            mask = mask[np.asarray(self._data.axes[axis].tree.levels[level])]
+        return mask
+
+    @cached_property
+    def _levels(self) -> list[MeasuredLevel]:
+        """The measured nodes of each level below the root, from the released table and the measurements."""
+        data, settings, table = self._data, self.release.manifest["settings"], self.release.table
+        zeros, depths = zeros_of(settings.get("zeros"), data), depths_of(data.axes, self._order)
+        parts = [one for one in self._measurements if one.spend.query != TOTAL]
+        if len(parts) != len(self._order):
+            raise unknown(self.release, "it has other measurements than levels; see `hierdp check`")
+        found: list[MeasuredLevel] = []
+        above, positive = self._released(table, 0, depths[0]), np.zeros(1, np.int64)
+        for number, (axis, part) in enumerate(zip(self._order, parts, strict=True), start=1):
+            children = Children(data.axes[axis].tree, above, axis, zeros)
+            if part.answers.size != children.size:
+                raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
+            nodes = children.level(np.arange(children.size), part.answers)
+            above = self._released(table, number, depths[number])
+            parent = positive[np.repeat(np.arange(children.offsets.size - 1), np.diff(children.offsets))]
+            there = np.isin(self._keys(nodes), self._keys(above))
+            found.append(MeasuredLevel(nodes.places, part.answers, variance_of(part.spend), parent, there))
+            positive = np.flatnonzero(there)
+            if positive.size != above.counts.size:
+                raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
+        return found
+
+    def _released(self, table: Any, level: int, depths: tuple[int, ...]) -> Level:
+        """The nodes of a level with a positive released count, and the root."""
+        rows = table[table["level"] == level]
+        places = np.zeros((len(rows), len(depths)), np.int64)
+        for axis, (name, depth) in enumerate(zip(self._data.axis_names, depths, strict=True)):
+            hierarchy = self._data.axes[axis]
+            order = np.argsort(hierarchy.names[depth])
+            known = hierarchy.names[depth][order]
+            column = rows[name].to_numpy(object)
+            at = np.minimum(np.searchsorted(known, column), known.size - 1)
+            if (known[at] != column).any():
+                raise unknown(
+                    self.release, "its table has other regions than regions.csv; see `hierdp check`"
+                )
+            places[:, axis] = order[at]
+        return Level(depths, places, rows["count"].to_numpy(np.int64))
+
+    def _keys(self, level: Level) -> Ints:
+        """A number for each node, by its places."""
+        sizes = [int(axis.tree.level_sizes[d]) for axis, d in zip(self._data.axes, level.depths, strict=True)]
+        if math.prod(sizes) >= 2**63:
+            raise InputError(f"there are no intervals for levels of {math.prod(sizes):.3g} possible nodes")
+        return np.asarray(np.ravel_multi_index(tuple(level.places.T), sizes), np.int64)
+
+    def _of_all_cells(self, finest: list[Flags], miss: float, most: float) -> Interval:
+        """VanillaGauss: every finest cell was measured."""
+        (measured,) = self._measurements
+        cells = measured.answers.reshape([mask.size for mask in finest])[np.ix_(*finest)]
+        half = half_width(cells.size * variance_of(measured.spend), miss)
+        return interval(float(cells.sum()), half, half, 0.0, most)
+
+    def _over_threshold(self, finest: list[Flags], miss: float, most: float) -> Interval:
+        """SH: a single finest cell, recorded or under the threshold: its noise is within the same limits."""
+        (measured,) = self._measurements
+        if any(mask.sum() > 1 for mask in finest):
+            return Interval()
+        assert measured.positions is not None
+        cell = int(np.ravel_multi_index([int(mask.argmax()) for mask in finest], [m.size for m in finest]))
+        at = int(np.searchsorted(measured.positions, cell))
+        half = half_width(variance_of(measured.spend), miss, [GEOMETRIC])
+        if at < measured.positions.size and measured.positions[at] == cell:
+            return interval(float(measured.answers[at]), half, half, 0.0, most)
+        return interval(0.0, 0.0, threshold_of(measured.spend) - 1 + half, 0.0, most)
+
+
+def intervals(release: Written) -> TopDownIntervals:
+    """The intervals of a release."""
+    return TopDownIntervals(release)
