@@ -1,63 +1,65 @@
-"""How often the intervals of `hierdp query --interval` cover the true counts of public data.
+"""How often intervals cover the true counts of public data, and how wide they are, by size of the true count.
 
-With ``--save``, the rows replace those of the same data and method in ``hierdp/questions/coverage.csv``, from
-which `hierdp query` takes what it prints. The data are the commuters of New England (two axes, by state and
-county) and the precincts of Delaware (group by age), each released several times with simulated noise. A row
-is a level, and the class of a count: its size in units of its own bootstrap error
-(`hierdp.questions.intervals.CLASSES`). The coverage is measured for all counts of a class, and for those
-whose true count is positive: zeros are covered easily, and hide that small counts are not.
+The data are the commuters of New England (two axes, by state and county), the precincts of Delaware (group by
+age), and households made up like the census (group sizes). Each is released many times with simulated noise.
+A row is a data set, a method, a level and a class of true counts, for the intervals of ``hierdp query
+--confidence`` ("measured") and, of far fewer releases, for those of a parametric bootstrap: the released
+count ± z times the root of the mean squared difference of second releases from it. The counts of a class are
+not independent, as siblings share noise above them; their number says how many there were.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from benchmarks.measuring import DATA, data_file
 from hierdp import Hierarchy, SimulatedNoise
+from hierdp.counts.selection import Selection
+from hierdp.data.census import census
+from hierdp.mechanisms.group_size.mechanism import group_size
+from hierdp.mechanisms.intervals import Intervals
 from hierdp.mechanisms.registry import released_by
-from hierdp.mechanisms.tabulation.checking import queries_of
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.mechanisms.top_down.mechanism import top_down, true_table
-from hierdp.questions import intervals
+from hierdp.record.release import Release
+from hierdp.record.written import Written
 from hierdp.tables import Axis, flows
 from hierdp.tables.tabulated import cross_table
 
 NEW_ENGLAND = {"23", "33", "50", "25", "44", "09"}
-RUNS, TIMES = 6, 40
-OUT = Path("hierdp/questions/coverage.csv")
-Arrays = dict[str, Any]
-"""By level and kind of count, the counts in a fixed order."""
+CLASSES = (0, 1, 10, 100, 1_000)
+"""The least true counts of the classes."""
 
+CONFIDENCES = (0.9, 0.95)
 
-def of_cells(table: pd.DataFrame, places: Hierarchy, depths: list[tuple[int, int]]) -> Arrays:
-    """All possible counts of each level, and the sums of the last level by origin."""
-    found: Arrays = {}
-    for level, (first, second) in enumerate(depths):
-        rows = table[table["level"] == level]
-        counts = np.zeros((places.names[first].size, places.names[second].size))
-        at = [
-            pd.Index(places.names[d]).get_indexer(rows[axis])
-            for d, axis in ((first, "origin"), (second, "destination"))
-        ]
-        counts[at[0], at[1]] = rows["count"]
-        if level:
-            found[f"{places.levels[first]} × {places.levels[second]}"] = counts.ravel()
-    found[f"sums by {places.levels[first]} of origin"] = counts.sum(axis=1)
-    return found
+EACH = 25
+"""The most counts of a class and level of a release whose intervals are made, one by one."""
+
+Counts = Mapping[str, Any]
+"""By level, all counts in a fixed order."""
+
+Question = Callable[[str, int], Selection]
+"""From a level and the position of a count: its question."""
+
+Case = tuple[str, Callable[[int], Release], Callable[[Any], Counts], Question]
+"""Its name, the release of a seed, the counts of a table (None: the true ones), the question of a count."""
 
 
 def commuters(
-    folder: Path, methods: tuple[str, ...] = ("InfTDA", "TDA", "TDA_L2")
-) -> Iterator[dict[str, Any]]:
-    """The coverage for commuters."""
+    folder: Path,
+) -> Iterator[Case]:
+    """Flows, at two budgets."""
     rows = pd.read_parquet(data_file(folder, "us-commuting-2009-2013.parquet"))
     rows = rows[rows["origin_state"].isin(NEW_ENGLAND) & rows["dest_state"].isin(NEW_ENGLAND)]
     both = {
@@ -67,118 +69,207 @@ def commuters(
     places = Hierarchy.from_columns(both, ["state", "county"])
     axes = {"origin": (places, "origin_county"), "destination": (places, "dest_county")}
     data = flows(rows, axes=axes, count="workers")
-    depths = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2)]
+    depths = {0: (0, 0), 1: (0, 1), 2: (1, 1), 3: (1, 2), 4: (2, 2)}
+    shape = {level: tuple(places.names[d].size for d in of) for level, of in depths.items()}
+    named = {f"{places.levels[a]} × {places.levels[b]}": k for k, (a, b) in depths.items() if k}
+    origins = f"workers by {places.levels[2]} of origin"
 
-    def arrays(table: pd.DataFrame) -> Arrays:
-        return of_cells(table, places, depths)
+    def counts(table: pd.DataFrame | None) -> Counts:
+        table, found = true_table(data) if table is None else table, {}
+        for name, level in named.items():
+            here, held = table[table["level"] == level], np.zeros(shape[level])
+            at = [
+                pd.Index(places.names[d]).get_indexer(here[axis])
+                for d, axis in zip(depths[level], ("origin", "destination"), strict=True)
+            ]
+            held[at[0], at[1]] = here["count"]
+            found[name] = held.ravel()
+        return {**found, origins: found[name].reshape(shape[4]).sum(axis=1)}
 
-    truth = arrays(true_table(data))
-    for method in methods:
-        for epsilon in (1.0, 0.1):
-            made = (top_down(data, epsilon, 1e-8, SimulatedNoise(run), method) for run in range(RUNS))
-            yield from covered("commuters of New England", epsilon, made, truth, arrays)
+    def question(name: str, at: int) -> Selection:
+        level = named.get(name, 4)
+        masks = [np.zeros(n, bool) for n in shape[level]]
+        if name == origins:
+            masks[0][at], masks[1][:] = True, True
+        else:
+            for mask, place in zip(masks, np.unravel_index(at, shape[level]), strict=True):
+                mask[place] = True
+        return Selection(level, {"origin": masks[0], "destination": masks[1]}, {})
+
+    for epsilon in (1.0, 0.1):
+
+        def release(run: int, epsilon: float = epsilon) -> Release:
+            return top_down(data, epsilon, 1e-8, SimulatedNoise(run), "InfTDA")
+
+        yield f"commuters of New England, ε = {epsilon:g}", release, counts, question
 
 
 def precincts(
-    folder: Path, methods: tuple[str, ...] = ("TopDown", "BlueDown"), state: str = "DE"
-) -> Iterator[dict[str, Any]]:
-    """The coverage for persons by precinct, group and age."""
+    folder: Path,
+) -> Iterator[Case]:
+    """Persons by precinct, group and age."""
     rows = pd.read_parquet(data_file(folder, "us-precincts-2020.parquet"))
-    rows = rows[rows["state"] == state]
+    rows = rows[rows["state"] == "DE"]
     plan = plan_of({"attributes": {name: sorted(rows[name].unique()) for name in ("group", "age")}})
     data = cross_table(
         rows, axis=Axis.of(["county", "precinct"]), attributes=plan.attributes, count="persons"
     )
-    tree = data.hierarchy.tree
+    tree, queries = data.hierarchy.tree, Queries(plan)
     everywhere = np.asarray(tree.sum_up(data.counts))
+    levels = list(data.hierarchy.levels)
+    groups = [str(name) for name in plan.attributes["group"] or ()]
+    ages = [str(name) for name in plan.attributes["age"] or ()]
 
-    def by_query(tables: list[Any], names: Any) -> Arrays:
-        found: Arrays = {}
-        for level, held in enumerate(tables):
-            shaped = np.asarray(held, float).reshape(len(held), 8, 2)
-            found[f"{names[level]}: detailed"] = shaped.ravel()
-            found[f"{names[level]}: group"] = shaped.sum(axis=2).ravel()
-            if level:
-                found[f"{names[level]}: total"] = shaped.sum(axis=(1, 2))
+    def counts(table: pd.DataFrame | None) -> Counts:
+        found: dict[str, Any] = {}
+        tables = (
+            [everywhere[tree.nodes_of(k)] for k in range(tree.depth + 1)]
+            if table is None
+            else counts_in(table, queries, data.hierarchy)
+        )
+        for name, held in zip(levels, tables, strict=True):
+            shaped = np.asarray(held, float).reshape(len(held), len(groups), len(ages))
+            found[f"{name}: group × age"] = shaped.ravel()
+            found[f"{name}: group"] = shaped.sum(axis=2).ravel()
         return found
 
-    def arrays(table: pd.DataFrame) -> Arrays:
-        return by_query(counts_in(table, queries, data.hierarchy), data.hierarchy.levels)
+    def question(name: str, at: int) -> Selection:
+        level, query = name.split(": ")
+        number = levels.index(level)
+        region = np.zeros(int(tree.level_sizes[number]), bool)
+        if query == "group":
+            place, group = divmod(at, len(groups))
+            chosen = {"group": [groups[group]]}
+        else:
+            place, cell = divmod(at, len(groups) * len(ages))
+            chosen = {"group": [groups[cell // len(ages)]], "age": [ages[cell % len(ages)]]}
+        region[place] = True
+        return Selection(number, {"region": region}, chosen)
 
-    for method in methods:
-        made = (tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), method) for run in range(3))
-        queries = queries_of({"plan": plan.as_dict()})
-        truth = by_query([everywhere[tree.nodes_of(k)] for k in range(tree.depth + 1)], data.hierarchy.levels)
-        yield from covered(f"precincts of {state}", 2.0, made, truth, arrays, times=20)
+    def release(run: int) -> Release:
+        return tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), "TopDown")
+
+    yield "precincts of Delaware, ε = 2", release, counts, question
 
 
-def covered(
-    data: str, epsilon: float, made: Any, truth: Arrays, arrays: Any, times: int = TIMES
-) -> Iterator[dict[str, Any]]:
-    """Release, release again, and count the intervals that cover the truth."""
-    counts, inside = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-    positive, inside_positive = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-    for run, release in enumerate(made):
-        manifest = release.manifest()
-        mechanism = released_by(release.mechanism)
-        assert mechanism is not None
-        assert mechanism.released_again is not None
-        released = arrays(release.table)
-        second = [
-            arrays(
-                mechanism.released_again(
-                    release.table, manifest, release.regions, SimulatedNoise(1_000 * run + 100 + b)
-                )
-            )
-            for b in range(times)
-        ]
-        for kind, estimate in released.items():
-            error = intervals.deviations(estimate, np.array([one[kind] for one in second]))
-            low, high = intervals.interval(estimate, error)
-            size, hit = intervals.class_of(estimate, error), (low <= truth[kind]) & (truth[kind] <= high)
-            for each in np.unique(size).tolist():
-                counts[kind, each] += int((size == each).sum())
-                inside[kind, each] += int(hit[size == each].sum())
-                there = (size == each) & (truth[kind] > 0)
-                positive[kind, each] += int(there.sum())
-                inside_positive[kind, each] += int(hit[there].sum())
-    for (kind, each), many in sorted(counts.items()):
-        yield {
-            "data": data,
-            "epsilon": epsilon,
-            "method": release.mechanism,
-            "level": kind,
-            "sum": kind.endswith((" of origin", ": group", ": total")),
-            "class": each,
-            "counts": many,
-            "covered": round(inside[kind, each] / many, 3),
-            "positive": positive[kind, each],
-            "covered_positive": round(inside_positive[kind, each] / max(1, positive[kind, each]), 3),
+def households(_: Path) -> Iterator[Case]:
+    """Households by size, made up."""
+    data = census(groups=200_000, leaves=104, max_size=50)
+    places, sizes = data.hierarchy, data.counts.shape[1]
+
+    def counts(table: pd.DataFrame | None) -> Counts:
+        held = data.counts if table is None else table["groups"].to_numpy().reshape(data.counts.shape)
+        levels = {
+            name: np.asarray(held[places.tree.nodes_of(k)]) for k, name in enumerate(places.levels) if k
+        }
+        return {
+            **{name: part.ravel() for name, part in levels.items()},
+            **{f"{name}: 2 to 4": part[:, 2:5].sum(axis=1) for name, part in levels.items()},
         }
 
+    def question(name: str, at: int) -> Selection:
+        level, *several = name.split(": ")
+        number = places.levels.index(level)
+        region = np.zeros(int(places.tree.level_sizes[number]), bool)
+        place, size = (at, 0) if several else divmod(at, sizes)
+        region[place] = True
+        return Selection(number, {"region": region}, {"size": ["2", "3", "4"] if several else [str(size)]})
 
-SETS = {"commuters": commuters, "precincts": precincts}
+    for method in ("M_c^dp", "M_H^dp"):
+
+        def release(run: int, method: str = method) -> Release:
+            return group_size(data, 1.0, SimulatedNoise(run), method)
+
+        yield f"households, ε = 1, {method}", release, counts, question
+
+
+SETS = {"commuters": commuters, "precincts": precincts, "households": households}
 
 
 def run(
     *,
-    only: Annotated[tuple[str, ...], "of: commuters, precincts"] = tuple(SETS),
+    only: Annotated[tuple[str, ...], "of: commuters, precincts, households"] = tuple(SETS),
     data: Annotated[Path, "a folder with the data"] = DATA,
-    save: Annotated[bool, f"into {OUT}"] = False,
+    runs: Annotated[int, "releases"] = 200,
+    bootstrapped: Annotated[int, "releases of which second ones are made, 40 each"] = 3,
 ) -> Iterator[dict[str, Any]]:
-    rows = []
-    for name in only:
-        for row in SETS[name](data):
-            rows.append(row)
-            yield row
-    if save:
-        found, before = pd.DataFrame(rows), pd.read_csv(OUT)
-        same = pd.MultiIndex.from_frame(before[["data", "method"]]).isin(
-            pd.MultiIndex.from_frame(found[["data", "method"]])
-        )
-        pd.concat([before[~same], found]).to_csv(OUT, index=False)
+    for chosen in only:
+        for name, release, counts, question in SETS[chosen](data):
+            truth = counts(None)
+            yield from _rows(name, "measured", runs, truth, partial(_measured, release, truth, question))
+            if released_by(release(0).mechanism).released_again is not None:
+                again = partial(_bootstrap, release, truth, counts)
+                yield from _rows(name, "bootstrap", bootstrapped, truth, again)
+
+
+def _measured(release: Any, truth: Counts, question: Question, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of some counts of each class and level."""
+    made = release(run)
+    source: Intervals = released_by(made.mechanism).intervals_of(
+        Written(made.manifest(), made.table, dict(made.regions), made.measurements)
+    )
+    rng = np.random.default_rng(run)
+    for level, true in truth.items():
+        classes = _class(true)
+        for each in np.unique(classes):
+            there = np.flatnonzero(classes == each)
+            at = rng.choice(there, min(EACH, there.size), replace=False)
+            for confidence in CONFIDENCES:
+                found = np.array([source.of(question(level, int(one)), confidence) for one in at])
+                yield confidence, level, at, found[:, 0], found[:, 1]
+
+
+def _bootstrap(release: Any, truth: Counts, counts: Any, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of all counts, from 40 second releases."""
+    made = release(run)
+    again = released_by(made.mechanism).released_again
+    manifest, estimate = made.manifest(), counts(made.table)
+    second = [
+        counts(again(made.table, manifest, made.regions, SimulatedNoise(1_000 * run + 100 + b)))
+        for b in range(40)
+    ]
+    for level in truth:
+        error = np.sqrt(np.mean([(one[level] - estimate[level]) ** 2 for one in second], axis=0))
+        for confidence in CONFIDENCES:
+            away = -ndtri((1 - confidence) / 2) * error
+            low = np.maximum(0, np.floor(estimate[level] - away))
+            yield confidence, level, np.arange(low.size), low, np.ceil(estimate[level] + away)
+
+
+def _rows(name: str, how: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[str, Any]]:
+    found = defaultdict[tuple[float, str, int], list[Any]](list)
+    for number in range(runs):
+        for confidence, level, at, low, high in intervals(number):
+            true = truth[level][at]
+            hit, classes = (low <= true) & (true <= high), _class(true)
+            for one in np.unique(classes).tolist():
+                part = classes == one
+                found[confidence, level, one].append((part.sum(), hit[part].sum(), (high - low)[part].sum()))
+    for (confidence, level, one), parts in sorted(found.items()):
+        many, hits, width = np.sum(parts, axis=0)
+        yield {
+            "data": name,
+            "interval": how,
+            "confidence": confidence,
+            "level": level,
+            "least": CLASSES[one],
+            "runs": runs,
+            "counts": int(many),
+            "covered": round(hits / many, 4),
+            "width": round(width / many, 2),
+        }
+
+
+def _class(counts: Any) -> Any:
+    return np.searchsorted(CLASSES, counts, side="right") - 1
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    large = rows[rows["counts"] >= intervals.ENOUGH]
-    return large.groupby(["method", "class"])["covered"].agg(["min", "median", "max"]).reset_index()
+    by = rows.groupby(["data", "interval", "confidence", "least"], sort=False)
+    made = by.agg(
+        levels=("level", "size"),
+        least_covered=("covered", "min"),
+        most_covered=("covered", "max"),
+        width=("width", "median"),
+    )
+    return made.reset_index()

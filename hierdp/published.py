@@ -87,6 +87,23 @@ class PublishedRelease:
 
         return query(self.path, questions, confidence=confidence, labels=labels, limit=self.limit)
 
+    def intervals(self, confidence: float = 0.9) -> DataFrame:
+        """The table with an interval for each count, in the columns `low` and `high`; see docs/intervals.md.
+
+        Parameters
+        ----------
+        confidence : float
+            The least probability with which a count's interval covers the true count, whatever the data.
+
+        Raises
+        ------
+        InputError
+            If no intervals are known for the release; the message says why.
+        """
+        from hierdp.questions.intervals import table_of
+
+        return table_of(self._read, confidence)
+
     def check(
         self,
         fingerprint: str | None = None,

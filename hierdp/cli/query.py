@@ -69,13 +69,15 @@ def query(
     With --confidence 0.9, low and high are the ends of an interval that covers the true count with a
     probability of at least 90 %, whatever the data: also where the release says 0, and of the sum of several
     counts. It follows from the measurements, before they were repaired, so the released count may be outside.
-    For InfTDA, bound is an error that no count of the level exceeds, with a probability of 95 %.
+    Without a query, all rows of the table get one. For InfTDA, bound is an error that no count of the level
+    exceeds, with a probability of 95 %.
 
     \b
     hierdp query ages --range 18:65 --range :18 --range 65:
     hierdp query places --range x=-10:40,y=35:70
     hierdp query homes --where "county=Kings|Queens; size=1:4"
     hierdp query trips --where "origin=JFK; destination.state=CA" --csv
+    hierdp query trips --confidence 0.95 --csv
     """
     from hierdp.questions import query as questions
     from hierdp.record.written import read_manifest
@@ -84,9 +86,13 @@ def query(
         raise click.UsageError("--range is for histograms, --where for tables of regions: give one of them")
     lines = [line.strip() for line in file or () if line.strip()]
     texts = [*ranges, *wheres, *lines]
+    if not texts and confidence is None:
+        raise click.UsageError(
+            "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file; or --confidence for every row"
+        )
     if not texts:
-        raise click.UsageError("no query: give --range LOW:HIGH, --where COLUMN=NAME or --file")
-    if wheres or (not ranges and questions.has_regions(release)):
+        frame = questions.every_row(release, limit, confidence)
+    elif wheres or (not ranges and questions.has_regions(release)):
         frame = questions.sums(release, texts, limit, confidence, labels)
     else:
         frame = questions.boxes(release, texts, limit, confidence, labels)

@@ -41,6 +41,9 @@ class Intervals(Protocol):
     def of(self, selection: Selection, confidence: float) -> Interval:
         """The interval that covers the true sum with at least this probability."""
 
+    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+        """The ends of the intervals of all rows of the release's table, in their order."""
+
 
 class Estimate(NamedTuple):
     """A sum's unbiased estimate.
@@ -76,6 +79,12 @@ def variance_of(spend: Spend) -> float:
     if spend.noise.startswith(GEOMETRIC):
         return double_geometric_variance(spend.scale)
     raise InputError(f"there are no intervals from a measurement with {spend.noise} noise")
+
+
+def half_widths(variance: Floats, miss: float, noises: Collection[str] = (GAUSSIAN,)) -> Floats:
+    """`half_width` of several sums, as an array of the same shape."""
+    each, at = np.unique(variance, return_inverse=True)
+    return np.array([half_width(one, miss, noises) for one in each.tolist()])[at].reshape(np.shape(variance))
 
 
 def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN,)) -> float:
@@ -119,6 +128,13 @@ def interval(value: float, down: float, up: float, low: float = 0.0, high: float
     close = 1e-9 * max(1.0, abs(value))  # rounding must not cut off an end
     first, last = math.ceil(value - down - close), math.floor(value + up + close)
     return Interval(min(max(low, float(first)), high), max(min(high, float(last)), low))
+
+
+def ends(value: Floats, half: Floats, high: float = math.inf) -> tuple[Floats, Floats]:
+    """`interval` for arrays, of counts from 0 to `high`."""
+    close = 1e-9 * np.maximum(1.0, np.abs(value))
+    first, last = np.ceil(value - half - close), np.floor(value + half + close)
+    return np.clip(first, 0.0, high), np.clip(last, 0.0, high)
 
 
 def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, Estimate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.selection import Selection
 from hierdp.execution import progress
@@ -12,6 +12,9 @@ from hierdp.mechanisms.intervals import checked_confidence, unknown
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
 from hierdp.record.written import Written
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FAILURE = 0.05
 """The probability with which a level's utility bound may fail."""
@@ -42,6 +45,24 @@ def intervals_of(
     each = progress.steps(selections, "intervals", len(selections))
     found = [source.of(selection, confidence) for selection in each]
     return {"low": [one.low for one in found], "high": [one.high for one in found]}
+
+
+def table_of(release: Written, confidence: float) -> DataFrame:
+    """The released table with the columns `low` and `high`: intervals of its counts, each by itself.
+
+    Raises
+    ------
+    InputError
+        As `intervals_of`.
+    """
+    checked_confidence(confidence)
+    mechanism = released_by(release.manifest["mechanism"])
+    if mechanism is None:
+        raise unknown(release, "this version does not know the mechanism")
+    low, high = mechanism.intervals_of(release).rows(confidence)
+    table = release.table if hasattr(release.table, "assign") else release.table.frame()
+    made: DataFrame = table.assign(low=low, high=high)
+    return made
 
 
 def bounds_of(release: Written, answers: Sequence[Answer]) -> dict[str, list[float]]:

@@ -113,6 +113,15 @@ def sums(
     return pd.DataFrame({"query": texts, **columns})
 
 
+def every_row(release: Path, limit: int | None, confidence: float | None) -> DataFrame:
+    """The rows of a release's table, with intervals."""
+    from hierdp.questions.intervals import table_of
+
+    assert confidence is not None
+    progress.watch_compiler()
+    return table_of(written.read(release, limit), confidence)
+
+
 def boxes(
     release: Path,
     texts: Sequence[str],

@@ -165,26 +165,20 @@ def test_ranges_of_a_histogram_by_clusters_are_sums_of_its_bins(tmp_path):
     assert "give one of them" in run("query", out, "--where", "age=1", "--range", ":").output
 
 
-@pytest.mark.parametrize(
-    ("options", "known", "told"),
-    [
-        ({"repair": "whole"}, False, "before_repair is the exact standard error"),
-        ({}, True, "the standard errors are exact"),
-    ],
-)
-def test_a_histogram_says_what_is_known_of_its_errors(tmp_path, capsys, options, known, told):
+@pytest.mark.parametrize(("options", "known"), [({"repair": "whole"}, False), ({}, True)])
+def test_a_histogram_says_what_is_known_of_its_errors(tmp_path, capsys, options, known):
     people = pd.DataFrame({"age": np.arange(40) % 10})
     axes, noise = [Numbers("age", 0, 10)], SimulatedNoise(1)
     out = release(people, "range-query", epsilon=1, axes=axes, noise=noise, **options).write(tmp_path / "out")
     linear = release(people, "range-query", epsilon=1, axes=axes, noise=SimulatedNoise(1))
     capsys.readouterr()
-    main(["query", str(out), "--range", "2:5", "--interval", "--csv"], standalone_mode=False)
+    main(["query", str(out), "--range", "2:5", "--confidence", "0.9", "--csv"], standalone_mode=False)
     printed = capsys.readouterr()
-    assert told in " ".join(printed.err.split())
     (row,) = pd.read_csv(io.StringIO(printed.out)).to_dict("records")
     exact = linear.range(2, 5).standard_error
     assert row["standard_error" if known else "before_repair"] == pytest.approx(float(exact))
     assert known or np.isnan(row["standard_error"])
+    assert 0 <= row["low"] < row["high"]
 
 
 def test_sums_of_bins_without_clusters_have_their_standard_error(tmp_path):

@@ -13,7 +13,9 @@ from hierdp.mechanisms.group_size.mechanism import noisy_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.intervals import (
     Interval,
+    ends,
     half_width,
+    half_widths,
     interval,
     measured_in,
     tree_estimate,
@@ -22,7 +24,9 @@ from hierdp.mechanisms.intervals import (
 )
 from hierdp.privacy.budget import GEOMETRIC
 from hierdp.record.written import Written
+from models import BlockInference, Workload
 from models.arithmetic.arrays import Floats, Ints
+from solvers import solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,29 @@ class GroupSizeIntervals:
         half = half_width(estimate.variance * float(np.abs(signs).sum()), 1 - confidence, [GEOMETRIC])
         half += estimate.slack * groups
         return interval(value, half, half, 0.0, float(groups))
+
+    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+        """See `Intervals`.
+
+        Raises
+        ------
+        InputError
+            If least squares cannot be proved.
+        """
+        (places,), settings = self.release.regions.values(), self.release.manifest["settings"]
+        sizes, each = settings["max_size"] + 1, [variance_of(one.spend) for one in measured_in(self.release)]
+        query = Workload.marginals((sizes,), [(0,)])
+        model = BlockInference(places.tree, query, self._noisy, 1 / np.array(each)[:, None])
+        solution = solve(model)
+        if solution.certificate is None or not solution.certificate.optimal:
+            raise unknown(self.release, "least squares over its measurements is not proved")
+        counts = np.asarray(solution.x, float)
+        variance = np.broadcast_to(model.variance(np.eye(sizes)[0])[:, None], counts.shape)
+        if METHODS[self.release.manifest["mechanism"]].cumulative:
+            counts = np.diff(counts, axis=1, prepend=0.0)
+            variance = variance * np.where(np.arange(sizes) == 0, 1, 2)
+        half = half_widths(variance, 1 - confidence, [GEOMETRIC])
+        return ends(counts.ravel(), half.ravel(), float(settings["groups"]))
 
 
 def intervals(release: Written) -> GroupSizeIntervals:

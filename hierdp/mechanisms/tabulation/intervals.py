@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +13,9 @@ from hierdp.errors import InputError
 from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.mechanisms.intervals import (
     Interval,
+    ends,
     half_width,
+    half_widths,
     interval,
     measured_in,
     off,
@@ -22,14 +25,14 @@ from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import noisy_answers
 from hierdp.mechanisms.tabulation.queries import Queries
-from hierdp.mechanisms.tabulation.table import counts_in
+from hierdp.mechanisms.tabulation.table import counts_in, places_in
 from hierdp.mechanisms.tabulation.tree_estimate import tree_model
 from hierdp.privacy.budget import Ledger
 from hierdp.record.written import Written
 from models import BlockInference, Tree
 from models.arithmetic import effects
 from models.arithmetic.arrays import Flags, Floats
-from solvers import fast
+from solvers import fast, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,31 @@ class TabulationIntervals:
         apart = off(self.tree, self._spread(weights) - nodes[:, None] * cells)
         most = total if total is not None else float(np.abs(self.model.data[0]).max(initial=0.0))
         half = half_width(variance, 1 - confidence) + apart * most
-        return interval(estimate, half, half, 0.0, float("inf") if total is None else float(total))
+        return interval(estimate, half, half, 0.0, math.inf if total is None else float(total))
+
+    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+        """See `Intervals`.
+
+        Raises
+        ------
+        InputError
+            If least squares cannot be proved.
+        """
+        (places,), table = self.release.regions.values(), self.release.table
+        solution = solve(self.model)
+        if solution.certificate is None or not solution.certificate.optimal:
+            raise unknown(self.release, "least squares over its measurements is not proved")
+        one = np.zeros(self.model.workload.cells)
+        one[0] = 1  # the model has marginals only, so all cells of a region have one variance
+        half = half_widths(self.model.variance(one), 1 - confidence)
+        total = self.release.manifest["settings"].get("total", math.inf)
+        low, high = np.empty(len(table)), np.empty(len(table))
+        for level in range(self.tree.depth + 1):
+            region, cell = places_in(table, self.queries, places, level)
+            nodes = region + int(self.tree.level_start[level])
+            at = (table["level"] == level).to_numpy()
+            low[at], high[at] = ends(np.asarray(solution.x)[nodes, cell], half[nodes], float(total))
+        return low, high
 
     def _cells(self, selection: Selection) -> Flags:
         """Which cells of a histogram a question adds up."""

@@ -79,19 +79,31 @@ def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Ar
 
     found: list[Array] = []
     for level, names in enumerate(regions.names):
-        rows = table[table["level"] == level]
-        region = _positions(rows["region"], names, f"region of level {level}")
-        cell = np.zeros(len(rows), np.int64)
-        for name, size in zip(queries.plan.attributes, queries.shape, strict=True):
-            labels = np.array(queries.variables[name].labels, dtype=object)
-            cell = cell * size + _positions(rows[name], labels, name)
+        region, cell = places_in(table, queries, regions, level)
         if pd.Series(region * queries.workload.cells + cell).duplicated().any():
             raise InputError(f"level {level} has two rows of one region and cell")
-        counts = rows["count"].to_numpy()
+        counts = table.loc[table["level"] == level, "count"].to_numpy()
         held = np.zeros((len(names), queries.workload.cells), counts.dtype)
         held[region, cell] = counts
         found.append(held)
     return found
+
+
+def places_in(table: DataFrame, queries: Queries, regions: Hierarchy, level: int) -> tuple[Ints, Ints]:
+    """The region and the cell of each row of a level.
+
+    Raises
+    ------
+    InputError
+        If a row has a region or a category that does not exist.
+    """
+    rows = table[table["level"] == level]
+    cell = np.zeros(len(rows), np.int64)
+    region = _positions(rows["region"], regions.names[level], f"region of level {level}")
+    for name, size in zip(queries.plan.attributes, queries.shape, strict=True):
+        labels = np.array(queries.variables[name].labels, dtype=object)
+        cell = cell * size + _positions(rows[name], labels, name)
+    return region, cell
 
 
 def _positions(column: Any, names: Any, what: str) -> Ints:

@@ -29,6 +29,7 @@ from hierdp.errors import InputError
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.intervals import (
     Interval,
+    ends,
     half_width,
     interval,
     lifted,
@@ -40,11 +41,11 @@ from hierdp.mechanisms.top_down.checking import no_flows
 from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
 from hierdp.mechanisms.top_down.queries import TOTAL
 from hierdp.mechanisms.top_down.zeros import zeros_of
-from hierdp.privacy.budget import GEOMETRIC
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import threshold_of
 from hierdp.record.written import Written
 from hierdp.tables import Flows
-from models.arithmetic.arrays import Flags, Ints
+from models.arithmetic.arrays import Flags, Floats, Ints
 
 REST = 0.1
 """The part of the probability of a miss that is for nodes which were not measured."""
@@ -126,6 +127,27 @@ class TopDownIntervals:
         if manifest["mechanism"] == "SH":
             return self._over_threshold(finest, miss, most)
         return self._level_by_level(selection.level, masks, miss, most)
+
+    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+        """See `Intervals`; of SH and VanillaGauss, those of the last level, and NaN above."""
+        manifest, table = self.release.manifest, self.release.table
+        total = manifest["settings"].get("total")
+        most, miss = math.inf if total is None else float(total), 1 - confidence
+        if manifest["mechanism"] in ("VanillaGauss", "SH"):
+            (measured,) = self._measurements
+            noise = [GEOMETRIC] if manifest["mechanism"] == "SH" else [GAUSSIAN]
+            value = np.where(table["level"] == len(self._order), table["count"].to_numpy(float), math.nan)
+            return ends(
+                value, np.full(len(table), half_width(variance_of(measured.spend), miss, noise)), most
+            )
+        everywhere = {name: np.ones(1, bool) for name in self._data.axis_names}
+        parts = [np.array([self.of(Selection(0, everywhere, {}), confidence)]).T]
+        for level, here in enumerate(self._levels, start=1):
+            half = half_width(here.variance, miss if level == 1 else miss * (1 - REST))
+            value = here.noisy[here.positive].astype(float)
+            parts.append(np.array(ends(value, np.full(value.size, half), most)))
+        low, high = np.concatenate(parts, axis=1)
+        return low, high
 
     def _level_by_level(self, level: int, masks: list[Flags], miss: float, most: float) -> Interval:
         inside = self._among(level, level, masks, every=True)
