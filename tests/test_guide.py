@@ -30,7 +30,7 @@ from tests.marks import but_for_compiling, quick  # noqa: E402
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *sorted((ROOT / "docs").glob("guide/*.md")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("measurements", "privacy", "tabulation")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("intervals", "measurements", "privacy", "tabulation")),
 ]
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console", "toml"}
