@@ -3,9 +3,9 @@
 The data are the commuters of New England (two axes, by state and county), the precincts of Delaware (group by
 age), and households made up like the census (group sizes). Each is released many times with simulated noise.
 A row is a data set, a method, a level and a class of true counts, for the intervals of ``hierdp query
---confidence`` ("measured") and, of far fewer releases, for those of a parametric bootstrap: the released
-count ± z times the root of the mean squared difference of second releases from it. The counts of a class are
-not independent, as siblings share noise above them; their number says how many there were.
+--confidence`` ("measured") and, of far fewer releases, for those of the Census Bureau's approximate Monte
+Carlo method ("AMC"), a parametric bootstrap. The counts of a class are not independent, as siblings share
+noise above them; their number says how many there were.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.stats import t as student
 
 from benchmarks.measuring import DATA, data_file
 from hierdp import Hierarchy, SimulatedNoise
@@ -42,6 +42,9 @@ CLASSES = (0, 1, 10, 100, 1_000)
 """The least true counts of the classes."""
 
 CONFIDENCES = (0.9, 0.95)
+
+REPLICATES = 25
+"""Second releases of a release; the Census Bureau has as many."""
 
 EACH = 25
 """The most counts of a class and level of a release whose intervals are made, one by one."""
@@ -191,15 +194,15 @@ def run(
     only: Annotated[tuple[str, ...], "of: commuters, precincts, households"] = tuple(SETS),
     data: Annotated[Path, "a folder with the data"] = DATA,
     runs: Annotated[int, "releases"] = 200,
-    bootstrapped: Annotated[int, "releases of which second ones are made, 40 each"] = 3,
+    replicated: Annotated[int, f"releases of which {REPLICATES} second ones are made"] = 3,
 ) -> Iterator[dict[str, Any]]:
     for chosen in only:
         for name, release, counts, question in SETS[chosen](data):
             truth = counts(None)
             yield from _rows(name, "measured", runs, truth, partial(_measured, release, truth, question))
             if released_by(release(0).mechanism).released_again is not None:
-                again = partial(_bootstrap, release, truth, counts)
-                yield from _rows(name, "bootstrap", bootstrapped, truth, again)
+                again = partial(_amc, release, truth, counts)
+                yield from _rows(name, "AMC", replicated, truth, again)
 
 
 def _measured(release: Any, truth: Counts, question: Question, run: int) -> Iterator[tuple[Any, ...]]:
@@ -219,21 +222,42 @@ def _measured(release: Any, truth: Counts, question: Question, run: int) -> Iter
                 yield confidence, level, at, found[:, 0], found[:, 1]
 
 
-def _bootstrap(release: Any, truth: Counts, counts: Any, run: int) -> Iterator[tuple[Any, ...]]:
-    """The intervals of all counts, from 40 second releases."""
+def _amc(release: Any, truth: Counts, counts: Any, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of all counts, from second releases."""
     made = release(run)
     again = released_by(made.mechanism).released_again
     manifest, estimate = made.manifest(), counts(made.table)
     second = [
         counts(again(made.table, manifest, made.regions, SimulatedNoise(1_000 * run + 100 + b)))
-        for b in range(40)
+        for b in range(REPLICATES)
     ]
     for level in truth:
-        error = np.sqrt(np.mean([(one[level] - estimate[level]) ** 2 for one in second], axis=0))
         for confidence in CONFIDENCES:
-            away = -ndtri((1 - confidence) / 2) * error
-            low = np.maximum(0, np.floor(estimate[level] - away))
-            yield confidence, level, np.arange(low.size), low, np.ceil(estimate[level] + away)
+            low, high = amc(estimate[level], np.array([one[level] for one in second]), confidence)
+            yield confidence, level, np.arange(low.size), low, high
+
+
+def amc(released: Any, replicates: Any, confidence: float) -> tuple[Any, Any]:
+    """The ends of approximate Monte Carlo intervals, as the Census Bureau's notebook computes them.
+
+    A replicate is a release of the released counts. If the mean error of the replicates is large beside their
+    standard deviation, the count is corrected by it, unless it is small. The interval is the count ± their
+    root mean squared error times a quantile of Student's t with 5 degrees of freedom (Ashmead et al.,
+    arXiv 2503.19714; github.com/uscensusbureau/AMC_Confidence_Intervals).
+
+    Parameters
+    ----------
+    released : array, shape (counts,)
+    replicates : array, shape (replicates, counts)
+    confidence : float
+    """
+    released = np.asarray(released, float)
+    bias, deviation = replicates.mean(axis=0) - released, replicates.std(axis=0, ddof=1)
+    error = np.sqrt(((replicates - released) ** 2).mean(axis=0))
+    large = (np.abs(bias) >= 0.5 * deviation) & (deviation > 0)
+    corrected = (released > 5) & large & ((bias < 0) | (released >= 25))
+    at, away = np.where(corrected, released - bias, released), student.ppf((1 + confidence) / 2, 5) * error
+    return np.floor(np.maximum(at - away, 0)), np.ceil(at + away)
 
 
 def _rows(name: str, how: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[str, Any]]:
