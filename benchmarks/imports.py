@@ -135,7 +135,8 @@ def rows_of(command: str, runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]
         for name, own in modules.items()
     }
     for name in sorted(costs, key=lambda name: -costs[name]):
-        chain = "" if name in ("hierdp", PYTHON) else shown(runs[0]["chain"].get(modules[name][0], []))
+        first = name if name in runs[0]["chain"] else modules[name][0]
+        chain = "" if name in ("hierdp", PYTHON) else shown(runs[0]["chain"].get(first, []))
         yield {"command": command, "library": name, "modules": len(modules[name]), "CPU ms": costs[name],
                "asked for by": chain}  # fmt: skip
     everything = min(1000 * one["all"] for one in runs)
