@@ -227,6 +227,15 @@ def test_a_process_that_fails_says_how():
     assert apart(growth.alone, "Merging", 100, "fast", 1, seconds=0.01) == {"failed": "stopped after 0.01 s"}
 
 
+def test_the_memory_of_a_process_is_its_own():
+    """`ru_maxrss` of a child is at least its parent's."""
+    held = np.ones(50_000_000)
+    row = needed(hierdp, "--version")
+    assert 5 < row["process_mb"] < held.nbytes / 1e6
+    assert row["process_cpu"] > 0
+    assert row["process_seconds"] > 0
+
+
 ROWS = [
     point("Chebyshev", 100, "fast", 1e-5, "proved"), point("Chebyshev", 1_000, "fast", 2e-5, "proved"),
     point("Chebyshev", 10_000, "fast", 1e-4, "proved"), point("Chebyshev", 100, "highs", 0.5),
