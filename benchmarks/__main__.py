@@ -160,15 +160,15 @@ def within(rows: Iterator[Any], minutes: float | None) -> Iterator[Any]:
     for row in rows:
         yield row
         if until is not None and time.monotonic() > until:
-            print(f"stopped after {minutes:g} minutes: the same command goes on if its table grows (--out)")
+            print(f"stopped after {minutes:g} minutes")
             return
 
 
 def summarize(module: Any, rows: DataFrame) -> None:
-    """Print what the rows show."""
+    """Print what the rows show; of a benchmark without a summary, the rows."""
     from hierdp.reproduce.study import table_lines
 
-    found = module.summary(rows)
+    found = module.summary(rows) if hasattr(module, "summary") else rows
     for title, table in found.items() if isinstance(found, dict) else [("", found)]:
         print(f"\n{title}\n" if title else "")
         print(table if isinstance(table, str) else "\n".join(table_lines(table)))
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str]) -> None:
             rows = pd.read_parquet(report)
         else:
             rows = measured(module, given, out, minutes)
-        if len(rows) and hasattr(module, "summary"):
+        if len(rows) and (report or hasattr(module, "summary")):
             summarize(module, rows)
         if len(rows) and plots:
             module.draw(rows, plots)

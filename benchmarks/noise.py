@@ -9,7 +9,6 @@ other, as p-values. A p-value far under 10⁻³ shows a fault. One in a thousand
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import stats
 
+from benchmarks.measuring import TimedNoise, timed
 from hierdp.privacy.noise import ExactNoise
 from hierdp.privacy.tables import sampler
 from hierdp.privacy.tabulated import TabulatedNoise
@@ -128,29 +128,19 @@ class Sampled:
 
 def sampled(noise: Any, law: str, scale: float, draws: int, bins: Bins) -> Sampled:
     """Draw, a large block at a time; only the drawing is timed."""
-    zeros, seconds, cpu = np.zeros(min(AT_ONCE, draws), dtype=np.int64), 0.0, 0.0
+    zeros, clock = np.zeros(min(AT_ONCE, draws), dtype=np.int64), TimedNoise(noise)
     counts = np.zeros(len(bins.shares), dtype=np.int64)
     for start in range(0, draws, AT_ONCE):
-        part = zeros[: draws - start]
-        started, used = time.perf_counter(), time.process_time()
-        noisy = drawn(noise, law, scale, part).counts
-        seconds += time.perf_counter() - started
-        cpu += time.process_time() - used
+        noisy = drawn(clock, law, scale, zeros[: draws - start]).counts
         for block in np.array_split(noisy, max(1, noisy.size >> 16)):
             counts += bins.count(block)
-    return Sampled(seconds, cpu, counts)
+    return Sampled(clock.seconds, clock.cpu, counts)
 
 
 def table_seconds(law: str, scale: float) -> float:
     """Seconds to make the tables of a scale again."""
     make = sampler.double_geometric if law == "geometric" else sampler.discrete_gaussian
-    made = []
-    for _ in range(3):
-        make.cache_clear()
-        started = time.perf_counter()
-        make(Fraction(scale))
-        made.append(time.perf_counter() - started)
-    return sorted(made)[1]
+    return timed(lambda: (make.cache_clear(), make(Fraction(scale))), 3)[0]
 
 
 def run(

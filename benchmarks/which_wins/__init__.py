@@ -7,12 +7,11 @@ tables, and ``--table names`` lists these. Seeded; all noise is simulated and in
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from benchmarks.measuring import DATA
+from benchmarks.measuring import DATA, timed
 from benchmarks.which_wins import flows, histograms, page, sizes
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
@@ -48,11 +47,9 @@ def measure(
     known = [(*key, most) for key, most in last.items()]
     for case in cases(data, seed)[share[0] :: share[1]]:
         figure, at = getattr(case, "figure", ""), float(getattr(case, "at", math.nan))
-        started = time.perf_counter()
         if any(_same(one, (figure, case.data, at, case.epsilon, runs - 1)) for one in known):
             continue
-        rows = list(errors(case, runs, seed))
-        seconds = time.perf_counter() - started
+        seconds, rows = timed(lambda: list(errors(case, runs, seed)), 1)  # noqa: B023
         here = pd.DataFrame([{**one, "seconds": 0.0 if k else seconds} for k, one in enumerate(rows)])
         done = here if done.empty else pd.concat([done, here], ignore_index=True)
         done.to_parquet(file, index=False)
