@@ -341,8 +341,27 @@ def test_measurements_of_another_table_are_refused():
         ends(made, ["origin=A"], confidence=90)
     counts = pd.DataFrame({"county": ["a", "b"], "n": [3, 4]})
     repaired = repair(counts, levels=["county"], count="n", method="whole")
-    with pytest.raises(InputError, match="there are no intervals for"):
+    with pytest.raises(InputError, match="its counts were given without standard errors"):
         ends(repaired, ["county=a"])
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_given_counts_with_errors_have_intervals_too(whole, tmp_path):
+    """Two towns of county A, with standard errors 3 and 4 as 5 for both; the county itself has 12."""
+    rows = [("A", None, 100, 12.0), ("A", "A1", 40, 3.0), ("A", "A2", 70, 4.0), ("B", "B1", 5, 2.0)]
+    counts = pd.DataFrame(rows, columns=["county", "town", "n", "error"])
+    counts["n"] = counts["n"] if whole else counts["n"] + 0.25
+    options = {"count": "n", "standard_error": "error", "method": "non-negative"}
+    made = repair(counts, levels=["county", "town"], **options)
+    low, high = ends(made, ["county=A", "town=A2", "town=A1|B1", "town=B1"])
+    deviation = [1 / math.sqrt(1 / 144 + 1 / 25)]  # both ways to count county A
+    deviation += [math.sqrt(1 / (1 / 16 + 1 / (144 + 9))), math.sqrt(1 / (1 / 9 + 1 / (144 + 16)) + 4)]
+    width = 2 * (1.6448536 * np.array(deviation) + 0.5)
+    assert np.all(np.abs((high - low)[:3] - width) <= (2 if whole else 1e-5))  # whole ends lie inside
+    assert low[3] == pytest.approx(1 if whole else 5.25 - 1.6448536 * 2 - 0.5)
+    path = made.write(tmp_path / "out")
+    table = open_release(path).intervals(0.9).set_index("region")
+    assert table.loc["A2", ["low", "high"]].tolist() == pytest.approx([low[1], high[1]], abs=1e-5)
 
 
 def test_the_command_prints_intervals_and_the_bound(tmp_path):

@@ -31,6 +31,7 @@ MECHANISM = Mechanism(
     ),
     checks=f"{__name__}.checking",
     truth=f"{__name__}.truth",
+    intervals=f"{__name__}.intervals",
     released_as="repair: [a-z-]+",
 )
 

@@ -1,0 +1,91 @@
+"""Intervals for sums of counts that somebody else has noised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hierdp.analysis.consistent import ConsistentVariance
+from hierdp.counts.selection import Selection
+from hierdp.mechanisms.intervals import (
+    Interval,
+    ends,
+    half_width,
+    half_widths,
+    interval,
+    tree_estimate,
+    unknown,
+)
+from hierdp.mechanisms.repair.input_counts import InputCounts
+from hierdp.mechanisms.repair.table import AXIS, given_of
+from hierdp.record.written import Written
+from models import ConstrainedInference
+from models.arithmetic.arrays import Floats
+from solvers import solve
+
+EXACT = 1e-9
+"""The variance of a count that is fixed, relative to the least of the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepairIntervals:
+    """Intervals from the given counts, if their errors are independent, unbiased and nearly normal.
+
+    Parameters
+    ----------
+    given : InputCounts
+        With standard errors.
+    variance : array, shape (regions,)
+        Of each count; infinite if it was not given.
+    """
+
+    given: InputCounts
+    variance: Floats
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """See `Intervals`."""
+        tree = self.given.hierarchy.tree
+        nodes, level = np.zeros(tree.size, bool), selection.level
+        nodes[tree.nodes_of(level)] = selection.regions[AXIS]
+        while not np.isfinite(self.variance[nodes]).all():  # all regions of the last level were given
+            level += 1
+            below = tree.nodes_of(level)
+            moved = np.zeros(tree.size, bool)
+            moved[below] = nodes[tree.parent[below]]
+            nodes = moved
+        if not nodes.any():
+            return Interval(0.0, 0.0)
+        weights, estimate = tree_estimate(tree, self.variance, nodes)
+        half = half_width(estimate.variance, 1 - confidence)
+        half += estimate.slack * float(np.abs(self.given.counts).max(initial=0.0))
+        value = float(weights @ np.where(self.given.measured, self.given.counts, 0))
+        if self.given.whole:
+            return interval(value, half, half)
+        return Interval(max(0.0, value - half), max(0.0, value + half))
+
+    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+        """See `Intervals`."""
+        tree = self.given.hierarchy.tree
+        value = np.asarray(solve(ConstrainedInference(tree, self.given.counts, self.variance)).x, float)
+        half = half_widths(ConsistentVariance(tree, self.variance).of_nodes(), 1 - confidence)
+        if self.given.whole:
+            return ends(value, half)
+        return np.maximum(0.0, value - half), np.maximum(0.0, value + half)
+
+
+def intervals(release: Written) -> RepairIntervals:
+    """The intervals of a repair.
+
+    Raises
+    ------
+    InputError
+        If its counts were given without standard errors.
+    """
+    given = given_of(release.table, release.regions[AXIS])
+    if given.errors is None:
+        raise unknown(release, "its counts were given without standard errors (--standard-error)")
+    least = float(np.min(given.errors, where=given.measured & (given.errors > 0), initial=math.inf))
+    errors = np.where(given.measured & ~(given.errors > 0), least * math.sqrt(EXACT), given.errors)
+    return RepairIntervals(given, np.where(given.measured, errors, np.inf) ** 2)
