@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
@@ -24,41 +24,14 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
-from models.arithmetic.arrays import Array
 from models.arithmetic.runs import marks_of
-from models.certificate import Certificate, Witness
 from models.change_points import ChangePoints
+from models.claim import Claim
 from models.clustering import Clustering
 from models.isotonic import Isotonic
 from models.min_cost_flow import MinCostFlow
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
-from models.witnesses.program_certificate import lagrangian_certificate
-
-
-class Claim(NamedTuple):
-    """A model, an answer that is claimed to be optimal, and what may prove it.
-
-    Attributes
-    ----------
-    model : Model or Program
-    x : array
-        The answer in the model's shape; for a program, all its variables.
-    witness : mapping, optional
-        For a program ``prices``, one for each row.
-    """
-
-    model: Any
-    x: Array
-    witness: Witness | None = None
-
-    def certificate(self) -> Certificate:
-        """Check the answer and the witness; nothing is searched."""
-        if not isinstance(self.model, Program):
-            proof: Certificate = self.model.certificate(self.x, self.witness)
-            return proof
-        prices = np.zeros(self.model.matrix.shape[0], np.int64)
-        return lagrangian_certificate(self.model, self.x, (self.witness or {}).get("prices", prices))
 
 
 def isotonic_regression(
@@ -257,7 +230,9 @@ def emd(
     matrix = scipy.sparse.csr_matrix(
         (np.ones(place.size), (np.append(tail, head), place)), (each.size, tail.size)
     )
-    claim = linear_program(G.ravel(), M.ravel(), matrix, np.append(a, b), np.append(a, b))
+    sides = np.append(a, b)
+    bounds = 0, np.minimum(a[:, None], b[None]).ravel()  # they follow from the rows
+    claim = linear_program(G.ravel(), M.ravel(), matrix, sides, sides, bounds)
     return claim._replace(witness=None if prices is None else {"prices": prices})
 
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+import scipy
 
 from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.model import Model
+from models.programs.terms import Block, Rows, Term
 from models.tree import Tree
 from models.workload import Workload
 
@@ -25,6 +27,9 @@ WITNESS = "witness of the answer"
 PAIRS = 8
 """From this number of pairs of vectors on (a node's children's runs, for example), three arrays hold all of
 them: NumPy takes a tenth of a millisecond or more to read an array."""
+
+
+_PARTS: dict[str, Any] = {part.__name__: part for part in (Block, Rows, Term)}
 
 
 class Instance(NamedTuple):
@@ -221,6 +226,17 @@ def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
             "workload",
             [_put(part, f"{name}.{k}", arrays) for k, part in enumerate((value.shape, value.queries))],
         ]
+    if isinstance(value, Block | Rows | Term):
+        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        return [
+            type(value).__name__,
+            {part: _put(one, f"{name}.{part}", arrays) for part, one in held.items()},
+        ]
+    if scipy.sparse.issparse(value):
+        matrix = scipy.sparse.csr_matrix(value)
+        for part in ("data", "indices", "indptr"):
+            arrays[f"{name}.{part}"] = getattr(matrix, part)
+        return ["sparse", list(matrix.shape)]
     if _are_pairs(value):
         arrays[f"{name}.lengths"] = np.array([first.size for first, _ in value])
         for k in range(2):
@@ -245,6 +261,13 @@ def _get(shape: Any, name: str, arrays: Any) -> Any:
         return Fraction(*inside)
     if kind == "array":
         return arrays[name]
+    if kind in _PARTS:
+        return _PARTS[kind](**{part: _get(one, f"{name}.{part}", arrays) for part, one in inside.items()})
+    if kind == "sparse":
+        held = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+        matrix = scipy.sparse.csr_matrix(held, tuple(inside))
+        matrix.check_format()  # in full: SciPy trusts its indices from then on
+        return matrix
     if kind == "pairs":
         return _pairs(*(arrays[f"{name}.{part}"] for part in ("lengths", 0, 1)))
     if kind == "fractions":

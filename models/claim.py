@@ -1,0 +1,161 @@
+"""An answer that is claimed to be optimal, with what proves it; also as a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from zipfile import BadZipFile
+
+import numpy as np
+
+from models import instances
+from models.arithmetic.arrays import Array
+from models.certificate import Certificate, Witness
+from models.programs.program import Program
+from models.witnesses.program_certificate import lagrangian_certificate
+
+FORMAT = "hierdp claim 1"
+"""Changes whenever older versions could not read the file."""
+
+HEAD = "claim.json"
+
+
+class Claim(NamedTuple):
+    """A model, an answer that is claimed to be optimal, and what may prove it.
+
+    Attributes
+    ----------
+    model : Model or Program
+    x : array
+        The answer in the model's shape; for a program, all its variables.
+    witness : mapping, optional
+        For a program ``prices``, one for each row.
+
+    Examples
+    --------
+    >>> from models import Isotonic
+    >>> import tempfile
+    >>> claim = Claim(Isotonic([3, 1, 4], integer=True), np.array([2, 2, 4]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = claim.save(Path(folder) / "claim.json")
+    ...     Claim.load(path).certificate().optimal
+    True
+    """
+
+    model: Any
+    x: Array
+    witness: Witness | None = None
+
+    def certificate(self) -> Certificate:
+        """Check the answer and the witness; nothing is searched."""
+        if not isinstance(self.model, Program):
+            proof: Certificate = self.model.certificate(self.x, self.witness)
+            return proof
+        prices = np.zeros(self.model.matrix.shape[0], np.int64)
+        return lagrangian_certificate(self.model, self.x, (self.witness or {}).get("prices", prices))
+
+    def save(self, path: str | Path, by_hash: bool = False) -> Path:
+        """Write model, answer and witness to a `.json` or `.npz` file, which holds every number exactly.
+
+        A file claims, and does not prove: `load` reads it, and `certificate` checks it again.
+
+        Parameters
+        ----------
+        by_hash : bool
+            Leave out the model's data, and write their SHA-256 (`digest`) only.
+
+        Raises
+        ------
+        ValueError
+            If the suffix is another one, or the model or the witness holds something that is not data.
+        """
+        path = Path(path)
+        arrays = instances.packed(self.model, self.x, self.witness)
+        head = {"format": FORMAT, "model": type(self.model).__name__, "sha256": digest(self.model)}
+        if by_hash:
+            arrays = instances.packed_answer(self.x, self.witness)
+        if path.suffix == ".npz":
+            arrays[HEAD] = np.array(json.dumps(head))
+            np.savez_compressed(path, **arrays)
+        elif path.suffix == ".json":
+            parts = {name: _written(name, array) for name, array in arrays.items() if name != instances.ABOUT}
+            text = {**head, "about": json.loads(str(arrays[instances.ABOUT])), "arrays": parts}
+            path.write_text(json.dumps(text) + "\n", encoding="utf-8")
+        else:
+            raise ValueError(f"a claim is a .json or .npz file, not {path.name}")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path, model: Any = None) -> Self:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        model : Model or Program, optional
+            The model, if the file has only its hash. If the file has its data, too, both must agree.
+
+        Raises
+        ------
+        ValueError
+            If `save` of this format did not write the file, it has no model and none is given, or the model
+            given is another one.
+        """
+        head, arrays = _read(Path(path))
+        if head.get("format") != FORMAT:
+            raise ValueError(f"{path} has the format {head.get('format')!r}, not {FORMAT!r}")
+        if model is not None and digest(model) != head["sha256"]:
+            raise ValueError(f"{path} is a claim about another model than the one given")
+        answer, witness, _ = instances.unpacked_answer(arrays)
+        if answer is None:
+            raise ValueError(f"{path} holds no answer")
+        if model is None:
+            if "fields" not in json.loads(str(arrays[instances.ABOUT])):
+                raise ValueError(f"{path} has only the hash of its model: give the model, too")
+            model = instances.unpacked(arrays).model
+            if digest(model) != head["sha256"]:
+                raise ValueError(f"{path}: the model's data do not have the hash that the file states")
+        return cls(model, answer, witness)
+
+
+def digest(model: Any) -> str:
+    """The SHA-256 of a model's data: names, types, shapes and bytes of its arrays, by name."""
+    arrays = instances.packed(model)
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        little = array.dtype.newbyteorder("<") if array.dtype.kind in "iuf" else array.dtype
+        held = str(array) if array.dtype.kind == "U" else array.astype(little, copy=False).tobytes()
+        found.update(json.dumps([name, little.str.lstrip("<|="), list(array.shape)]).encode())
+        found.update(held.encode() if isinstance(held, str) else held)
+    return found.hexdigest()
+
+
+def _written(name: str, array: Any) -> dict[str, Any]:
+    array = np.asarray(array)
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"{name} holds {array.dtype}, which JSON does not: save it as .npz")
+    values = array.ravel().tolist()
+    if array.dtype.kind == "f":  # infinities, too
+        values = [value if np.isfinite(value) else str(value) for value in values]
+    return {"dtype": array.dtype.str.lstrip("<>|="), "shape": list(array.shape), "values": values}
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The head of a file, and its arrays by name."""
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+            return json.loads(str(arrays.pop(HEAD))), arrays
+        text = json.loads(path.read_text(encoding="utf-8"))
+        arrays = {
+            name: np.array([*map(float, part["values"])] if part["dtype"][0] == "f" else part["values"],
+                           part["dtype"]).reshape(part["shape"])
+            for name, part in text["arrays"].items()
+        }  # fmt: skip
+        arrays[instances.ABOUT] = np.array(json.dumps(text["about"]))
+        return text, arrays
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, EOFError, BadZipFile) as wrong:
+        raise ValueError(f"{path} is no claim: {wrong}") from None
