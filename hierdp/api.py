@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
@@ -79,7 +79,7 @@ def release(
     check_epsilon(epsilon)
     check_noise(noise)
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
-        raise InputError(f"no mechanism {mechanism!r}; there are {listed(MECHANISMS, most=len(MECHANISMS))}")
+        raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
     # Imported on use, so that one mechanism does not load the others.
     from_table = MECHANISMS[mechanism].from_table
     check_options(mechanism, keywords_of(from_table), options)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import Expected
 from hierdp.mechanisms.option import keywords_of
@@ -69,7 +69,7 @@ def plan(
     4.904
     """
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
-        raise InputError(f"no mechanism {mechanism!r}; there are {listed(MECHANISMS, most=len(MECHANISMS))}")
+        raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
     expected = MECHANISMS[mechanism].expecting
     check_options(mechanism, keywords_of(expected), options)
     if (epsilon is None) == (standard_error is None):

@@ -12,7 +12,7 @@ import numpy as np
 
 from hierdp.check.budget import budget_of_one_row
 from hierdp.check.rerun import ClaimedMeasurements
-from hierdp.errors import InputError, listed, options_listed
+from hierdp.errors import InputError, options_listed, unknown_name
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
@@ -91,9 +91,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     if mechanism is None or checking is None or checking.rerun is None or checking.other is None:
         raise InputError(f"no other method starts from the measurements of a release by {name}")
     if method not in (names := [one.name for one in mechanism.methods]):
-        raise InputError(
-            f"{mechanism.name} has no method {method!r}; there are {listed(names, most=len(names))}"
-        )
+        raise InputError(unknown_name(method, names, f"{mechanism.name} has no method"))
     takes = [option for option in signature(checking.other).parameters if option not in ("name", "settings")]
     if strange := [option for option in options if option not in takes]:
         what = options_listed(takes) if takes else "none"

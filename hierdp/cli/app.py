@@ -53,6 +53,11 @@ class ErrorReportingGroup(click.Group):
             drop_output()
             raise in_words(Unprinted(refused.errno, refused.strerror)) or refused from None
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments, for messages."""
+        ctx.meta[ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
@@ -77,10 +82,39 @@ class ErrorReportingGroup(click.Group):
 
 
 def escape(error: click.ClickException) -> None:
-    """Escape control characters in the message of an error, and say how decimal numbers are written."""
-    comma = DECIMAL_COMMA.search(error.message)
-    hint = f" Write a decimal point: {comma[1]}.{comma[2]}" if comma else ""
-    error.message = visible(error.message) + hint  # type: ignore[misc]  # Final in click's types only
+    """Escape control characters in the message of an error, and complete what click says."""
+    error.message = visible(error.message) + hint_at(error)  # type: ignore[misc]  # Final in click's types only
+
+
+def hint_at(error: click.ClickException) -> str:
+    """What to do about an error that click reports: other options that are missing, or have a new name."""
+    if comma := DECIMAL_COMMA.search(error.message):
+        return f" Write a decimal point: {comma[1]}.{comma[2]}"
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return ""
+    if isinstance(error, click.NoSuchOption) and error.option_name in RENAMED:
+        error.possibilities = None  # type: ignore[misc]  # Final in click's types only
+        return f" {RENAMED[error.option_name]}"
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        given = {word.partition("=")[0] for word in context.meta.get(ARGUMENTS, ())} | set(error.param.opts)
+        required = [one.opts for one in context.command.get_params(context) if one.required]
+        others = ", ".join(opts[-1] for opts in required if not given & set(opts) and opts[-1][0] == "-")
+        return f"Also missing: {others}." if others else ""
+    unknown = isinstance(context.command, click.Group) and "No such command" in error.message
+    if unknown and not getattr(error, "possibilities", None):
+        return f" There are {', '.join(context.command.list_commands(context))}."
+    return ""
+
+
+ARGUMENTS = "hierdp.arguments"
+"""Where a context has all arguments of the command line."""
+
+RENAMED = {
+    "--region": "It is --levels now: with --regions or --prefixes, the one column of the finest regions.",
+    "--level": "It is --levels now, for all levels: --levels state:52,county:3221.",
+}
+"""Options that have a new name."""
 
 
 @contextmanager
@@ -155,6 +189,10 @@ def in_words(failure: Exception) -> click.ClickException | None:
     return None
 
 
+ELSEWHERE = {"region": "levels"}
+"""Options of Python whose values another flag gives on the command line."""
+
+
 def _flags_of(failure: Exception) -> Callable[[str, str | None], str]:
     """Spells an option as the command that failed does: its flag in place of its name in Python."""
     frames = (frame for frame, _ in traceback.walk_tb(failure.__traceback__))
@@ -163,7 +201,7 @@ def _flags_of(failure: Exception) -> Callable[[str, str | None], str]:
     params = {} if inner is None else {one.name: one for one in inner.command.get_params(inner)}
 
     def spelled(name: str, value: str | None) -> str:
-        option = params.get(name)
+        option = params.get(name) or params.get(ELSEWHERE.get(name, ""))
         if not isinstance(option, click.Option):
             return name if value is None else f"{name}={value}"
         flag = max(option.opts, key=len)

@@ -119,15 +119,13 @@ def audit(
 def _named(mechanisms: Sequence[str]) -> list[Case]:
     """The cases of the named mechanisms or methods; all cases by default."""
     from hierdp.audit import CASES, SAMPLERS
-    from hierdp.errors import listed
+    from hierdp.errors import unknown_name
 
     every = (*CASES, *SAMPLERS)
     known = {case.mechanism: None for case in every} | {case.method: None for case in every}
     for name in mechanisms:
         if name not in known:
-            raise click.UsageError(
-                f"unknown mechanism {name!r}; choose from {listed(known, most=len(known))}"
-            )
+            raise click.UsageError(unknown_name(name, known, "unknown mechanism or method"))
     return [case for case in every if not mechanisms or {case.mechanism, case.method} & set(mechanisms)]
 
 

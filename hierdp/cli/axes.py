@@ -28,7 +28,7 @@ def bin_flags() -> list[click.Option]:
                           "day=2013-01-01:2014-01-01. Default: one bin per day."),
         click.Option(["--names"], multiple=True, metavar="COLUMNS",
                      help="One bin per name, in the order of a hierarchy. With --regions, give the table's "
-                          "column of the finest region (one list for all; Python takes one for each). With "
+                          "column of the finest region. With "
                           "--regions-from-data, the columns from coarse to fine: state,county."),
         *region_flags(),
     ]  # fmt: skip
@@ -39,9 +39,8 @@ def axis_flags() -> list[click.Option]:
     return [
         click.Option(["--axis", "axes"], multiple=True, required=True, metavar="NAME=COLUMNS",
                      help="An axis and its columns. With --regions or --prefixes, its one column of the "
-                          "finest region: origin=o_county (one list for all axes; Python takes one for "
-                          "each). With --regions-from-data, from coarse to fine: origin=o_state,o_county. "
-                          "Repeat it for each axis."),
+                          "finest region: origin=o_county. With --regions-from-data, from coarse to fine: "
+                          "origin=o_state,o_county. Repeat it for each axis."),
         *region_flags(),
     ]  # fmt: skip
 
@@ -118,6 +117,21 @@ def bins_of(given: Mapping[str, Any]) -> list[Any]:
     if known is not None and not given["names"]:
         raise click.UsageError("--regions needs --names with the table's column of the finest region")
     return axes
+
+
+def sizes_of(given: Mapping[str, Any]) -> list[int]:
+    """The number of bins along each axis that is given, for a plan; empty if none is."""
+    if not any(given[name] for name in ("numbers", "dates", "names")):
+        return []
+    found = []
+    for axis in bins_of(given):
+        if not isinstance(axis, tuple):
+            found.append(axis.bins)
+        elif isinstance(axis[1], tuple):
+            found.append(int(axis[1][0].tree.leaves.size))
+        else:
+            raise click.UsageError("--names: a plan reads no data; give the list of all regions (--regions)")
+    return found
 
 
 def _warn_of_fractions(text: str, cut: Numbers) -> None:

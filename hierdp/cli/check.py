@@ -13,14 +13,16 @@ from hierdp.cli.common import WARNING, console, grid, with_limit
 if TYPE_CHECKING:
     from hierdp.check.result import CheckResult
 
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--fingerprint", metavar="HEX", help="The fingerprint printed when RELEASE was made. The check "
               "fails if RELEASE differs from that release in any byte.")  # fmt: skip
-@click.option("--public-key", type=click.Path(path_type=Path), metavar="FILE", help="The publisher's Ed25519 "
+@click.option("--public-key", type=FILE, metavar="FILE", help="The publisher's Ed25519 "
               "public key (PEM). The check fails if its owner did not sign RELEASE.")  # fmt: skip
-@click.option("--account", type=click.Path(path_type=Path), metavar="FILE", help="The account of the data. "
+@click.option("--account", type=FILE, metavar="FILE", help="The account of the data. "
               "The check fails if RELEASE is not in it, with its fingerprint and cost.")  # fmt: skip
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Also write every step's problem, answer and prices to FOLDER/proofs.txt, for the checker "

@@ -29,8 +29,8 @@ SHOWN = 10
     "--entities", metavar="COLUMN", help="For sizes of groups: the column with numbers of entities."
 )
 @click.option("--count", metavar="COLUMN", help="Column with counts. Default: each row counts as one.")
-@click.option("--region", metavar="COLUMN",
-              help="Column of the regions of the last level. Default: the level's name.")  # fmt: skip
+@click.option("--levels", "region", metavar="COLUMN",
+              help="Column of the finest regions. Default: the name of the last level.")  # fmt: skip
 @click.option("--axis", "axes", multiple=True, metavar="NAME=COLUMN",
               help="For several axes: the column of the finest regions of an axis. Default: the name of its "
                    "last level. Repeat it for each axis.")  # fmt: skip

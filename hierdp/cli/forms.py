@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hierdp.cli.axes import axes_of, axis_flags, bin_flags, bins_of, planned_axes, planned_axis_flags
+from hierdp.cli.axes import (
+    axes_of,
+    axis_flags,
+    bin_flags,
+    bins_of,
+    planned_axes,
+    planned_axis_flags,
+    sizes_of,
+)
 from hierdp.cli.common import columns, number
 from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
 from hierdp.mechanisms.option import Keyword
@@ -36,7 +45,7 @@ def flags_of(keywords: Mapping[str, Keyword]) -> list[click.Option]:
     """The flags of a mechanism's keywords, in their order."""
     found: list[click.Option] = []
     for keyword in keywords.values():
-        text = _with_flags(keyword.option.help, keywords)
+        text = with_flags(keyword.option.help, keywords)
         form = FORMS.get(keyword.option.form)
         found += form.flags(keyword, text) if form else [_flag(keyword, text)]
     return found
@@ -118,7 +127,7 @@ def _type(keyword: Keyword) -> click.ParamType[Any]:
     return ranged(low, option.most, min_open=option.above is not None)  # type: ignore[arg-type]
 
 
-def _with_flags(text: str, keywords: Mapping[str, Keyword]) -> str:
+def with_flags(text: str, keywords: Mapping[str, Keyword]) -> str:
     """Replace keywords in backticks by flags."""
     return re.sub(r"`(\w+)`", lambda one: keywords[one[1]].flag if one[1] in keywords else one[0], text)
 
@@ -130,6 +139,10 @@ def _table(keyword: Keyword, text: str) -> list[click.Option]:
 def _path(keyword: Keyword, text: str) -> list[click.Option]:
     kind = Input(readable=False)
     return [click.Option([keyword.flag, keyword.name], type=kind, metavar=keyword.option.metavar, help=text)]
+
+
+def _one_text(keyword: Keyword, text: str) -> list[click.Option]:
+    return [_flag(replace(keyword, type=str), text)]
 
 
 def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,6 +158,58 @@ def _planned_flags(_: Keyword, text: str) -> list[click.Option]:
 
 def _planned_regions(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {keyword.name: None if given["regions"] is None else regions(given, "all")}
+
+
+def _planned_levels(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Numbers of regions by level: ``state:52,county:3221``; with --regions they are those of the table."""
+    text = given[keyword.name]
+    if text is None or given["regions"] is not None:
+        return {keyword.name: None}
+    parts = [part.rpartition(":") for part in columns(text)]
+    if not all(level and number.isdigit() for level, _, number in parts):
+        raise click.UsageError(
+            f"--levels {text}: give each level with its number of regions, such as state:52,county:3221, or "
+            "a table of all regions (--regions)"
+        )
+    return {keyword.name: [f"{level}={number}" for level, _, number in parts]}
+
+
+def _planned_bins(keyword: Keyword, text: str) -> list[click.Option]:
+    number = _flag(keyword, f"{text} Or give the columns to divide into bins, as for the release.")
+    number.required = False
+    return [number, *bin_flags()]
+
+
+def _number_of_bins(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    sizes = sizes_of(given)
+    if (given[keyword.name] is None) == (not sizes):
+        raise click.UsageError(f"give {keyword.flag}, or the columns to divide into bins (--numbers)")
+    return {keyword.name: math.prod(sizes) if sizes else given[keyword.name]}
+
+
+def _planned_groups(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A number, or the public table of all groups, one row each."""
+    text = given[keyword.name]
+    if text is None or text.isdigit():
+        return {keyword.name: None if text is None else int(text)}
+    from hierdp.tables import read
+    from hierdp.tables.sources import run
+
+    table = read(text)
+    return {keyword.name: int(run(table.aggregate(rows=table.count()))["rows"][0].as_py())}
+
+
+def _planned_attributes(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``NAME=NUMBER`` as given; a list of categories as its length."""
+    found = []
+    for text in given[keyword.name]:
+        name, equals, rest = text.partition("=")
+        if not equals and given["plan"] is None:
+            raise click.UsageError(
+                f"{keyword.flag} {text}: give its categories, or their number, such as {text}=2"
+            )
+        found.append(text if rest.isdigit() or not equals else f"{name}={len(columns(rest))}")
+    return {keyword.name: found or None}
 
 
 def _name_or_shares(keyword: Keyword, text: str) -> list[click.Option]:
@@ -164,10 +229,15 @@ def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, A
 FORMS: dict[str | None, Form] = {
     "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
-    "columns": Form(lambda keyword, text: [_flag(replace(keyword, type=str), text)], _columns),
+    "columns": Form(_one_text, _columns),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
+    "in levels": Form(lambda *_: [], lambda *_: {}),
     "planned regions": Form(_planned_flags, _planned_regions),
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),
+    "planned levels": Form(_one_text, _planned_levels),
+    "planned bins": Form(_planned_bins, _number_of_bins),
+    "planned groups": Form(_one_text, _planned_groups),
+    "planned attributes": Form(lambda keyword, text: [_flag(keyword, text)], _planned_attributes),
     "planned axes": Form(
         lambda *_: planned_axis_flags(), lambda keyword, given: {keyword.name: planned_axes(given)}
     ),

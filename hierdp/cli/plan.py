@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from hierdp.cli.analyze import analyze
+from hierdp.cli.axes import sizes_of
 from hierdp.cli.common import console, print_frame
-from hierdp.cli.forms import arguments_of, flags_of
+from hierdp.cli.forms import arguments_of, flags_of, with_flags
+from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 
-OWN = {"range-query": analyze}
-"""The commands that are not built from declared options."""
-
 
 class PlanCommand(click.Command):
-    """The command of a mechanism. Its code is loaded when its options are first needed."""
+    """The command of a mechanism. Its code is loaded when its options are first needed.
+
+    It takes whatever `hierdp release` takes, so that the same line can be planned first; what a plan does not
+    need is named, and not read.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         help = f"What to expect of `hierdp release {mechanism.name}`, without data: {mechanism.releases}."
@@ -30,15 +35,80 @@ class PlanCommand(click.Command):
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """The options of all mechanisms, then those that this one declares."""
-        return [*shared.params, *flags_of(keywords_of(self.mechanism.expecting))]
+        """The options of all mechanisms, those that this one declares, and, hidden, those of its release."""
+        own = [*shared.params, *flags_of(keywords_of(self.mechanism.expecting))]
+        return [*own, *of_release(self.mechanism, own)]
+
+
+def of_release(mechanism: Mechanism, own: Sequence[click.Parameter]) -> list[click.Parameter]:
+    """The options of a mechanism's release that a plan has not, all optional and hidden."""
+    taken = {text for one in own for text in (one.name, *one.opts)}
+    found = []
+    for one in map(copy, command_of(mechanism).params):
+        if not taken & {one.name, *one.opts}:
+            one.required = False
+            if isinstance(one, click.Option):
+                one.hidden, one.default = True, None
+            else:
+                one.metavar = ""
+            found.append(one)
+    return found
+
+
+USED = ("most_per_row", "rows_per_person", "numbers", "dates", "names")
+"""Hidden options that a plan uses."""
+
+
+def tell_unused(context: click.Context, *more: str) -> None:
+    """Name the options that only a release needs. Nothing of theirs is read."""
+    given = [one for one in context.command.params
+             if context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE]  # fmt: skip
+    hidden = [one for one in given if getattr(one, "hidden", one.name == "table") and one.name not in USED]
+    if names := [*more, *("TABLE" if one.name == "table" else one.opts[0] for one in hidden)]:
+        click.echo(f"A plan reads no data: it does not need {', '.join(names)}.", err=True)
+
+
+class RangeQueryPlan(click.Command):
+    """`hierdp analyze`, which also takes the bins of a release."""
+
+    def __init__(self) -> None:
+        super().__init__("range-query", callback=analyzed, help=analyze.help)
+        del self.params
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """The options of `analyze`, and, hidden, those of a release."""
+        own = [copy(one) for one in analyze.params]
+        own[0].required = False
+        return [*own, *of_release(MECHANISMS["range-query"], own)]
+
+
+@click.pass_context
+def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **given: Any) -> None:
+    """Run `hierdp analyze` for the bins of a release, or for a number of them."""
+    sizes = sizes_of(given)
+    if sizes:
+        if len(set(sizes)) > 1:
+            raise click.UsageError("the analysis needs the same number of bins along each dimension")
+        tell_unused(context, *([] if bins is None else ["TABLE"]))
+        bins, given["dimensions"] = str(sizes[0]), len(sizes)
+    elif bins is None:
+        raise click.UsageError("no bins: give their number, such as 1000 or 2^20, or as for the release")
+    else:
+        tell_unused(context)
+    rows = given["most_per_row"] or given["rows_per_person"]
+    if rows is not None and given["epsilon"] is not None:
+        given["epsilon"] /= rows
+        click.echo(f"With so many rows of a person, ε is {given['epsilon']:g} for each.", err=True)
+    names = {one.name for one in analyze.params}
+    context.invoke(analyze, bins=bins, out=out, **{name: given[name] for name in given if name in names})
 
 
 class PlanCommands(Mapping[str, click.Command]):
     """The commands, by the names of their mechanisms."""
 
     def __getitem__(self, name: str) -> click.Command:
-        return OWN[name] if name in OWN else _command_of(MECHANISMS[name])
+        return _command_of(MECHANISMS[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(MECHANISMS)
@@ -48,18 +118,20 @@ class PlanCommands(Mapping[str, click.Command]):
 
 
 @cache
-def _command_of(mechanism: Mechanism) -> PlanCommand:
-    return PlanCommand(mechanism)
+def _command_of(mechanism: Mechanism) -> click.Command:
+    return RangeQueryPlan() if mechanism.name == "range-query" else PlanCommand(mechanism)
 
 
 @click.group(commands=PlanCommands())
 def plan() -> None:
     """What to expect of a release, without data: its noise, and errors where mathematics gives them.
 
+    A plan takes the options of `hierdp release`, with numbers of regions in place of columns.
+
     \b
     hierdp plan top-down --axis origin=state:52,county:3221 --axis destination=state:52,county:3221 \\
         --epsilon 1 --delta 1e-8
-    hierdp plan tabulation --level state=51 --level county=3143 --attribute group=8 --attribute age=2 \\
+    hierdp plan tabulation --levels state:51,county:3143 --attribute group=8 --attribute age=2 \\
         --method GLS --delta 1e-10 --standard-error 5 --at county:total
     hierdp plan range-query 2^20 --epsilon 1
     """
@@ -72,8 +144,8 @@ def plan() -> None:
                    "counts is not known, the standard deviation of the noise counts.")  # fmt: skip
 @click.option("--at", metavar="LEVEL[:QUERY]",
               help="With --standard-error: where. Default: the last level.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write the table to this CSV file, with all digits.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE.csv",
+              help="Write the table to this file, with all digits.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
 @click.pass_context
 def shared(
@@ -94,16 +166,21 @@ def shared(
 
     assert isinstance(context.command, PlanCommand)
     mechanism = context.command.mechanism
+    folder, out = (out, None) if out is not None and out.suffix.lower() != ".csv" else (None, out)
     if out is not None and out.exists() and not overwrite:
         raise InputError(f"{out} exists; choose another file, or add --overwrite")
-    options = arguments_of(keywords_of(mechanism.expecting), given, context.get_parameter_source)
+    keywords = keywords_of(mechanism.expecting)
+    options = arguments_of(keywords, given, context.get_parameter_source)
+    if (most := given.get("most_per_row") or given.get("rows_per_person")) is not None:
+        options.setdefault("trips" if "trips" in keywords else "rows_per_person", most)
+    tell_unused(context, *(["--out"] if folder is not None else []))
     found = planned(mechanism.name, epsilon=epsilon, standard_error=standard_error, at=at, **options)
     screen = console()
     print_frame(
         screen, f"{mechanism.name}, {found.method}, ε = {found.epsilon:g}", known_columns(found.table)
     )
     for note in found.notes:
-        screen.print(note)
+        screen.print(with_flags(note, keywords))
     if out is not None:
         found.table.to_csv(out, index=False)
         screen.print(f"Written to {out}.")

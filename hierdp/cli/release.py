@@ -50,7 +50,7 @@ class MechanismCommands(Mapping[str, click.Command]):
     """The commands, by the names of their mechanisms."""
 
     def __getitem__(self, name: str) -> click.Command:
-        return _command_of(MECHANISMS[name])
+        return command_of(MECHANISMS[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(MECHANISMS)
@@ -60,7 +60,8 @@ class MechanismCommands(Mapping[str, click.Command]):
 
 
 @cache
-def _command_of(mechanism: Mechanism) -> MechanismCommand:
+def command_of(mechanism: Mechanism) -> MechanismCommand:
+    """The command of a mechanism, made once."""
     return MechanismCommand(mechanism)
 
 

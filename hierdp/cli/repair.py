@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import columns, console
+from hierdp.cli.common import columns, console, number
 from hierdp.errors import InputError
 
-OF_TABLES = "levels", "count", "standard_error", "fixed", "root"
+OF_TABLES = "levels", "count", "standard_error", "scale", "law", "fixed", "root"
 OF_RELEASES = "repair", "backend", "time_limit"
 """Options for tables of counts, and for releases."""
 
@@ -28,8 +28,15 @@ OF_RELEASES = "repair", "backend", "time_limit"
     "fractions; chebyshev rounds them to about a millionth.",
 )
 @click.option("--standard-error", metavar="COLUMN",
-              help="A column of standard errors: counts weigh 1 / standard error², with chebyshev and "
-                   "least-absolute 1 / standard error. Default: all weigh the same.")  # fmt: skip
+              help="A column of standard errors, or one number for all counts: counts weigh 1 / standard "
+                   "error², with chebyshev and least-absolute 1 / standard error. Default: all weigh the "
+                   "same.")  # fmt: skip
+@click.option("--scale", metavar="COLUMN",
+              help="In place of --standard-error: the scale of the noise, a column or a number. It needs "
+                   "--law.")  # fmt: skip
+@click.option("--law", metavar="NAME",
+              help="The law of the noise, or a column of laws: double-geometric or Laplace (P(x) ∝ "
+                   "exp(−|x| / scale)), discrete Gaussian or Gaussian (∝ exp(−x² / 2 scale²)).")  # fmt: skip
 @click.option("--method", metavar="NAME",
               help="Default: hierarchy-qip. least-squares: consistent; with standard errors if some are "
                    "given. non-negative, whole: the nearest such counts. hierarchy-qip: whole and "
@@ -80,6 +87,7 @@ def repair(
 
     \b
     hierdp repair noisy.csv --levels state,county --count people --standard-error se --out repaired
+    hierdp repair noisy.csv --levels state,county --count people --scale 2 --law Laplace --out repaired
     hierdp repair forecast.csv --levels region,shop --count sales --fixed root --out whole
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
@@ -106,7 +114,7 @@ def repair(
             refuse(given, OF_RELEASES, f"{noisy} is a table")
             if missing := [f"--{name}" for name in ("levels", "count") if name not in given]:
                 raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
-            made = repair_table(noisy, **given)
+            made = repair_table(source_of(noisy, given), **given)
             budget = "no noise added, no privacy claimed"
         fingerprint = made.fill(aside, title=title, note=note, csv_safe=csv_safe)
     with complete(out):
@@ -117,6 +125,23 @@ def repair(
             f"{budget}. Written to {out}/; open {out}/report.html."
         )
         screen.print(f"Fingerprint: {fingerprint} (for `hierdp check {out} --fingerprint …`)")
+
+
+def source_of(noisy: Path, given: dict[str, Any]) -> Any:
+    """The table, or the counts in it with the standard errors that follow from numbers, scales and laws."""
+    if "law" in given and "scale" not in given:
+        raise InputError("--law says what --scale means; give --scale as well")
+    spread: dict[str, Any] = {
+        name: number(given[name]) for name in ("standard_error", "scale") if name in given
+    }
+    if "scale" not in given and not isinstance(spread.get("standard_error"), float):
+        return noisy
+    from hierdp.measurements.measurement import Measurements
+
+    law = {name: given.pop(name) for name in ("law",) if name in given}
+    for name in spread:
+        del given[name]
+    return Measurements.from_frame(noisy, given["levels"], given.pop("count"), **spread, **law)
 
 
 def refuse(given: dict[str, Any], flags: tuple[str, ...], why: str) -> None:

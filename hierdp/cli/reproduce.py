@@ -53,8 +53,10 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     from hierdp.reproduce.study import readable
 
     if paper not in PAPERS:
-        wrong = "PAPER is missing" if paper is None else f"unknown paper {paper!r}"
-        raise click.UsageError(f"{wrong}; choose from " + "; ".join(f"{k} ({v})" for k, v in PAPERS.items()))
+        from hierdp.errors import listed, unknown_name
+
+        missing = f"PAPER is missing; there are {listed(PAPERS)}"
+        raise click.UsageError(missing if paper is None else unknown_name(paper, PAPERS, "unknown paper"))
     out = out or Path(paper)
     folder.check(out, overwrite)
     module = importlib.import_module(f"hierdp.reproduce.{paper}")

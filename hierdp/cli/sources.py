@@ -147,24 +147,19 @@ def levels_of(given: Mapping[str, Any], named: Sequence[str]) -> Sequence[str]:
 
 def hierarchy_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """The regions of a table with one hierarchy, from its own columns or from --regions."""
-    none = {"levels": None, "regions": None, "region": None, "root": None}
+    if given["levels"] is None:
+        raise click.UsageError("no regions: name their columns by --levels, from coarse to fine")
+    named = columns(given["levels"])
     if given["regions"] is None:
         for option in ("region_levels", "region_parents", "region_codes"):
             if given[option]:
                 raise click.UsageError(
                     f"--{option.replace('_', '-')} says how to read --regions; give --regions as well"
                 )
-        if given["prefixes"]:
-            if given["levels"] or not given["region"]:
-                raise click.UsageError(
-                    "with --prefixes, name the column of codes by --region, and leave out --levels"
-                )
-            levels = levels_of(given, [given["region"]])
-        elif given["region"] or not given["levels"]:
-            raise click.UsageError("no regions: give --levels, or --region with --regions or --prefixes")
-        else:
-            levels = columns(given["levels"])
-        return {**none, "levels": levels, "root": given["root"]}
-    if given["levels"] or not given["region"]:
-        raise click.UsageError("with --regions, name the table's column by --region, and leave out --levels")
-    return {**none, "regions": regions(given, given["root"]), "region": given["region"]}
+        levels = levels_of(given, named)
+        return {"levels": levels, "regions": None, "region": None, "root": given["root"]}
+    if len(named) != 1:
+        raise click.UsageError(
+            f"--levels {given['levels']}: with --regions, name one column, of the finest regions"
+        )
+    return {"levels": None, "regions": regions(given, given["root"]), "region": named[0], "root": None}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.api import name_of
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, unknown_name
 from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
 from hierdp.mechanisms import MECHANISMS, Mechanism
@@ -251,8 +251,8 @@ def mechanism_of(method: str) -> Mechanism:
         names = {one.name for one in mechanism.methods}
         if method in names or {part.strip() for part in str(method).split(" x ")} <= names:
             return mechanism
-    known = [f"{name}: " + ", ".join(one.name for one in each.methods) for name, each in MECHANISMS.items()]
-    raise InputError(f"no method {method!r}; there are {'; '.join(known)}")
+    known = [one.name for each in MECHANISMS.values() for one in each.methods]
+    raise InputError(unknown_name(method, known, "no method"))
 
 
 def the_question(by_method: Mapping[str, Mechanism]) -> str:

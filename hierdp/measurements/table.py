@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import as_names
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, unknown_name
 from hierdp.measurements.numbers import numbers
 from hierdp.measurements.rows import Measurement
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
@@ -56,7 +56,7 @@ def of_frame(
         picked["spread"] = column_of(table, spread, FILE)
     if law not in LAWS:
         if law not in table.columns:
-            raise InputError(f"no law, and no column of laws, {law!r}; the laws are {listed(LAWS)}")
+            raise InputError(unknown_name(law, (*LAWS, *table.columns), "no law, and no column of laws,"))
         picked["law"] = column_of(table, law, FILE)
     rows = run(table.select(**picked))
     size = rows.num_rows
@@ -85,7 +85,7 @@ def of_frame(
         raise InputError(f"row {row + 1}, {named(row)}: the {what} is not positive; correct or empty it")
     laws = np.full(size, law, object)
     if law not in LAWS:
-        laws = rows["law"].to_numpy(zero_copy_only=False)
+        laws = rows["law"].fill_null(UNKNOWN).to_numpy(zero_copy_only=False)
         if (wrong := ~np.isin(laws.astype(str), LAWS)).any():
             row = int(np.argmax(wrong))
             raise InputError(

@@ -133,10 +133,10 @@ def gaussian_deviation(sensitivity: float, rho: float) -> float:
 PlannedLevels = Annotated[
     Sequence[str] | None,
     Option(
-        "A level with its number of regions, from coarse to fine, without the root: state=52. Regions are "
-        "divided among those above as evenly as possible.",
-        "LEVEL=NUMBER",
-        flag="--level",
+        "The levels with their numbers of regions, from coarse to fine, without the root: "
+        "state:52,county:3221. Regions are divided among those above as evenly as possible.",
+        "LEVEL:NUMBER,…",
+        form="planned levels",
     ),
 ]
 PlannedRegions = Annotated[
@@ -159,7 +159,8 @@ def places_of(levels: Sequence[str] | None, regions: Hierarchy | None) -> Hierar
     """
     if (levels is None) == (regions is None):
         raise InputError(
-            "give the number of regions of each level (`levels=state=52`), or a table of regions (`regions`)"
+            "give the number of regions of each level (`--levels state:52|levels=['state=52']`), or a table "
+            "of regions (`regions`)"
         )
     return regions_of(levels or ()) if regions is None else regions
 

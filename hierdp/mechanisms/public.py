@@ -28,8 +28,8 @@ NO_LIST = (
 )
 OF_REGIONS = "regions (`regions`) or of all groups, with their regions (`groups`)"
 OF_TABLES = "regions (`regions`)"
-OF_CATEGORIES = "categories (--attribute NAME=CATEGORIES or --plan, in Python attributes={name: [...]})"
-OF_AXES = "regions (--regions, in Python (hierarchy, column))"
+OF_CATEGORIES = "categories (`--attribute NAME=CATEGORIES or --plan|attributes={name: [...]}`)"
+OF_AXES = "regions (`--regions|(hierarchy, column)`)"
 OF_GROUPS = "groups (`groups`){hide}"
 HIDE = ", or protect their number (`group_budget`)"
 NOT_NEEDED = "`{name}` does not apply: {why}. Leave it out"

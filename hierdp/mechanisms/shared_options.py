@@ -42,7 +42,12 @@ Entities = Annotated[
 ]
 Levels = Annotated[
     Sequence[str] | None,
-    Option("The table's columns of regions, from coarse to fine: state,county.", "COLUMNS", form="columns"),
+    Option(
+        "The table's columns of regions, from coarse to fine: state,county. With `regions` (or --prefixes): "
+        "its one column of the finest regions.",
+        "COLUMNS",
+        form="columns",
+    ),
 ]
 Regions = Annotated[Hierarchy | None, Option(ALL_REGIONS, form="regions")]
 RegionsFromData = Annotated[
@@ -54,11 +59,7 @@ RegionsFromData = Annotated[
     ),
 ]
 Region = Annotated[
-    str | None,
-    Option(
-        "With `regions` (or --prefixes): the table's column of the finest regions.",
-        "COLUMN",
-    ),
+    str | None, Option("With `regions`: the table's column of the finest regions.", form="in levels")
 ]
 Root = Annotated[str, Option("Name of the root region, above all others.", "NAME")]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from hierdp.errors import InputError, listed, options_listed
+from hierdp.errors import InputError, options_listed, unknown_name
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def checked(name: str, solver: SolverOptions, methods: Mapping[str, M]) -> M:
         If there is no such method, it does not support an option, or a value is out of range.
     """
     if name not in methods:
-        raise InputError(f"no method {name!r}; there are {listed(list(methods), most=len(methods))}")
+        raise InputError(unknown_name(name, methods, "no method"))
     method = methods[name]
     for option in ("backend", "time_limit", "window"):
         if getattr(solver, option) is not None and option not in method.takes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable, fits, narrow
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measurement import Measurements
@@ -106,8 +106,10 @@ def names_in(folder: Path) -> list[str]:
     Unreadable
         If it contains anything that is not a file, or too many files.
     """
+    if folder.is_file():
+        raise InputError(f"{folder} is a file; give the folder of a release")
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}")
+        raise InputError(f"there is no folder {folder}{near_by(folder)}")
     if not (folder / files.MANIFEST).is_file():
         raise InputError(f"{folder} is not a release: it has no {files.MANIFEST}")
     found = list(islice(folder.iterdir(), 100))

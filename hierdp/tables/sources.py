@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, near_by
 from hierdp.tables.databases import Database, embedded
 
 FILES = (".parquet", ".csv")
@@ -80,14 +80,16 @@ def _read(source: Any, connection: Any) -> Table:
         connection.con.register(name, _arrow(source))
         return connection.table(name)
     if "://" in fspath(source):  # a URL may contain a password
-        raise InputError("a URL is not a table; give Database(url, table=…) or Database(url, query=…)")
+        raise InputError("a URL is not a table; give `--database URL|Database(url, table=…)`")
     path = Path(fspath(source))
     suffix = path.suffix.lower()
     if not path.is_file():
-        hint = "" if suffix in FILES else "; a table of a database is Database(url, table), --database URL"
-        raise InputError(f"no file {str(path)!r}{hint}")
+        hint = (
+            "" if suffix in FILES else "; a table of a database needs `--database URL|Database(url, table)`"
+        )
+        raise InputError(f"no file {str(path)!r}{near_by(path)}{hint}")
     if suffix not in FILES:
-        hint = _OTHERS.get(suffix, "a table of a DuckDB file is Database(file, table), --database FILE")
+        hint = _OTHERS.get(suffix, "a table of a DuckDB file needs `--database FILE|Database(file, table)`")
         raise InputError(
             f"cannot tell the format of {str(path)!r}: its name must end in .parquet or .csv; {hint}"
         )

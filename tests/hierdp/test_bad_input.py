@@ -62,7 +62,7 @@ COMMANDS = {
         sizes_of("blank columns.csv"), "the name of column ' n' of the data begins or ends with a blank"
     ),
     "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain"),
-    "no paper": ("reproduce", "PAPER is missing; choose from kuo2018"),
+    "no paper": ("reproduce", "PAPER is missing; there are 'kuo2018'"),
     "empty": (sizes_of("empty.csv"), "'empty.csv' is empty"),
     "no rows": (sizes_of("header.csv"), "the table has no rows"),
     "Latin 1": (sizes_of("latin.csv"), "line 2 of the CSV file cannot be read"),
@@ -132,9 +132,9 @@ COMMANDS = {
     "a name that is taken": (SIZES + " --unknown a", "level 'county' already has a region 'a'"),
     "an empty name": (SIZES + " --unknown ''", "must be a non-empty text"),
     "a group's name": (SIZES + " --unknown 3", "a group is already called '3'"),
-    "nowhere": (SIZES.replace("--levels state,county", ""), "no regions: give --levels"),
-    "both ways": (TABLED + " --levels state", "leave out --levels"),
-    "half of one way": (TABLED.replace("--region county", ""), "name the table's column by --region"),
+    "nowhere": (SIZES.replace("--levels state,county", ""), "no regions: name their columns by --levels"),
+    "both ways": (TABLED.replace("--levels ", "--levels state,"), "with --regions, name one column"),
+    "half of one way": (TABLED.replace("--levels county", ""), "no regions: name their columns by --levels"),
     "no levels of the table": (
         TABLED.replace("--region-levels state,county", ""),
         "name its columns by --region-levels",
@@ -148,7 +148,7 @@ COMMANDS = {
         FLOWS + " --regions ends.csv --region-levels end", "with --regions, name one column"
     ),
     "no axis": (FLOWS.replace("--axis origin=o_state,o --axis to=d", ""), "Missing option '--axis'"),
-    "no such axis": (FLOWS + " --first form", "there is no axis 'form'; the axes are origin, to"),
+    "no such axis": (FLOWS + " --first form", "there is no axis 'form'; there are 'origin', 'to'"),
     "a folder that is not there": (SIZES.replace("--out out", "--out no/out"), "create it first"),
     "a file for a folder": (SIZES.replace("--out out", "--out 'a file'"), "a file exists; choose"),
     "a folder of mine": (SIZES.replace("--out out", "--out mine"), "mine exists; choose"),
@@ -198,7 +198,7 @@ COMMANDS = {
     "an instance that is not there": ("verify --instance gone.npz", "there is no file gone.npz"),
     "an instance that is none": ("verify --instance 'a file'", "a file holds no instance of a model"),
     "an instance that is another archive": ("verify --instance odd.npz", "odd.npz"),
-    "no such paper": ("reproduce smith1999", "unknown paper 'smith1999'; choose from"),
+    "no such paper": ("reproduce smith1999", "unknown paper 'smith1999'; there are 'kuo2018'"),
     "a paper over a folder of mine": ("reproduce fioretto2019 --out mine", "mine exists; choose"),
     "runs kept among files of mine": (
         "verify Chebyshev --backends highs --resume mine", "mine exists, but is not a folder of finished runs"
@@ -368,7 +368,7 @@ CALLS = {
         lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data begins or ends with a blank"
     ),
     "a delta of 1": (lambda: of_trips(delta=1), "delta is 1.0"),
-    "a method that there is not": (lambda: of_sizes(method="M_x"), "no method 'M_x'; there are 'M_H'"),
+    "a method that there is not": (lambda: of_sizes(method="M_x"), "no method 'M_x'; did you mean 'M_c'"),
     "a window that is none": (lambda: of_sizes(method="M_H", window=-1), "window is -1"),
     "a time that is none": (lambda: of_sizes(method="M_H", time_limit=0), "time_limit is 0"),
     "a solver that is not here": (lambda: of_sizes(method="M_H", backend="x"), "there is no backend 'x'"),
@@ -392,7 +392,7 @@ CALLS = {
     "an axis named by a number": (lambda: of_trips(axes={5: ["s"]}), "an axis is named by a text, not by 5"),
     "shares that do not fit": (lambda: of_trips(shares=[1, 2]), "2 shares for 1 levels"),
     "a share below 0": (lambda: split(1.0, 2, [1, -1]), "share 1 is -1"),
-    "an axis that there is not": (lambda: of_trips(first="to"), "there is no axis 'to'; the axes are at"),
+    "an axis that there is not": (lambda: of_trips(first="to"), "there is no axis 'to'; there are 'at'"),
     "an axis by a name that is taken": (
         lambda: of_trips(axes={"count": ["s"]}), "an axis cannot be called 'count'"
     ),

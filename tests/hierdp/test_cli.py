@@ -52,7 +52,7 @@ FILES = {
 SEEN = "--regions-from-data --groups-from-data"
 SIZES = "release group-size people.csv --levels state,county --group home --entities n --max-size 5 " + SEEN
 SIZES += " --epsilon 1 --out out"
-TABLED = "release group-size people.csv --regions regions.csv --region-levels state,county --region county"
+TABLED = "release group-size people.csv --regions regions.csv --region-levels state,county --levels county"
 TABLED += " --groups-from-data --group home --entities n --max-size 5 --epsilon 1 --out out"
 FLOWS = "release top-down trips.csv --axis origin=o_state,o --axis to=d --count n --regions-from-data"
 FLOWS += " --epsilon 1 --delta 1e-8 --out out"

@@ -78,7 +78,7 @@ def test_every_method_by_name(method):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("--method sf", "no method 'sf'; there are 'AHP'"),
+        ("--method sf", "no method 'sf'; did you mean 'SF'? There are 'AHP'"),
         ("--method NF --share 0.3", "NF takes no --share; it takes no options"),
         ("--share 1.5", "share is 1.5: it must lie between 0 and 1"),
         ("--method SF --clusters 9", "clusters is 9: 8 bins form 1 to 8 runs"),

@@ -82,7 +82,7 @@ def test_all_levels_at_once():
 
 def test_empty_regions_are_released():
     tabled = f"{HIDDEN} --max-size 600".replace(
-        "--levels state,county", "--region county --regions regions.csv --region-levels state,county"
+        "--levels state,county", "--levels county --regions regions.csv --region-levels state,county"
     )
     done = run(f"{tabled} --group-budget 0.5".replace("--regions-from-data", ""))
     assert done.exit_code == 0, done.output

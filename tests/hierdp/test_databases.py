@@ -323,7 +323,7 @@ def test_a_release_from_postgres_holds_no_password(server, tmp_path, caplog, mon
     InPostgres(url).run(
         "CREATE TABLE IF NOT EXISTS states AS SELECT 'A' AS s UNION SELECT 'C' UNION SELECT 'B'"
     )
-    options = ["--group", "g", "--max-size", "3", "--epsilon", "1", "--region", "s", "--groups-from-data"]
+    options = ["--group", "g", "--max-size", "3", "--epsilon", "1", "--levels", "s", "--groups-from-data"]
     options += ["--regions", "states", "--region-levels", "s", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["release", "group-size", table, "--database", url, *options])
     assert done.exit_code == 0, done.output

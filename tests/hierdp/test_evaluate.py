@@ -215,9 +215,9 @@ def test_the_command_line_names_flags_not_options_of_python(tmp_path):
     made("range-query", PEOPLE, axes=[Numbers("age", 0, 40)]).write(tmp_path / "out", report=False)
     PEOPLE.to_csv(tmp_path / "people.csv", index=False)
     done = CliRunner().invoke(
-        main, ["evaluate", str(tmp_path / "out"), str(tmp_path / "people.csv"), "--region", "bin"]
+        main, ["evaluate", str(tmp_path / "out"), str(tmp_path / "people.csv"), "--levels", "bin"]
     )
     said = " ".join(done.output.split())
-    assert said == "Error: range-query takes no --region here; it takes --axis, --count, --unknown, --clip"
+    assert said == "Error: range-query takes no --levels here; it takes --axis, --count, --unknown, --clip"
     with pytest.raises(InputError, match="takes no region here; it takes axes, count, unknown, clip"):
         evaluate(tmp_path / "out", PEOPLE, region="bin")

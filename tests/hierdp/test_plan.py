@@ -1,5 +1,6 @@
 """`hierdp plan`: the noise of real releases, the errors that they state, and the ε for a wanted error."""
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +8,7 @@ from click.testing import CliRunner
 
 from hierdp import Hierarchy, InputError, SimulatedNoise, evaluate, plan, release
 from hierdp.cli import main
+from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.top_down import bootstrap as released_again
 from hierdp.mechanisms.top_down.expected import flows_of, made_up
@@ -249,7 +251,7 @@ def test_the_command_prints_a_table_and_writes_a_csv(tmp_path):
         return CliRunner().invoke(main, ["plan", *map(str, words)])
 
     out = tmp_path / "plan.csv"
-    words = ["group-size", "--level", "state=2", "--max-size", 3, "--epsilon", 1, "--out", out]
+    words = ["group-size", "--levels", "state:2", "--max-size", 3, "--epsilon", 1, "--out", out]
     done = run(*words)
     assert done.exit_code == 0, done.output
     assert "not known" in done.output
@@ -265,3 +267,103 @@ def test_analyze_finds_the_epsilon_for_a_wanted_error():
 
     done = run("range-query", 16, "--standard-error", 7, "--at", "F")
     assert "ε = 0.4949" in done.output  # flat answers have variance 2·6/ε², 6 the mean length
+
+
+PLANNED = {
+    "--axis": ["place=state:2,county:4", "age=band:2"],
+    "--levels": ["state:2,county:4"],
+    "--attribute": ["age=old,young"],
+    "--numbers": ["bin=0:4"],
+    "--groups": ["4"],
+    "--zero": ["place=age"],
+    "--share": ["0.5"],
+    "--delta": ["1e-6"],
+    "--first": ["age"],
+    "--out": ["released"],
+    "--branching": ["2"],
+    "--query": ["total", "detailed"],
+    "--max-size": ["3"],
+    "--group-budget": ["0.1"],
+}
+"""Values of flags that a plan uses, or whose type is narrow."""
+
+NEVER_TOGETHER = {
+    *("--regions", "--region-levels", "--region-parents", "--region-codes", "--prefixes", "--like"),
+    *("--plan", "--size-budget", "--dates", "--names", "--clusters", "--largest", "--width"),
+    *("--level-share", "--query-share", "--invariant", "--bound", "--rows-per-person"),
+}
+"""Other ways of giving the same, and options of some methods; each has tests of its own."""
+
+
+def words_of(mechanism):
+    """A command line of `hierdp release` with all options that go together."""
+    for option in command_of(MECHANISMS[mechanism]).params:
+        flag = max(option.opts, key=len)
+        if not isinstance(option, click.Option) or flag in NEVER_TOGETHER or option.name == "epsilon":
+            continue
+        if flag == "--zero" and mechanism != "top-down":
+            values = ["age=old"]
+        elif flag == "--share" and mechanism in ("top-down", "count-of-counts"):
+            values = ["1"] * (4 if mechanism == "top-down" else 3)
+        else:
+            number = isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
+            choices = getattr(option.type, "choices", None)
+            values = PLANNED.get(flag) or ([choices[0]] if choices else ["2" if number else "some"])
+        if option.name == "method" or (mechanism == "top-down" and flag == "--trips"):
+            continue
+        for value in values if option.multiple else values[:1]:
+            yield from [flag] if option.is_flag else [flag, value]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_plan_takes_the_options_of_a_release_and_names_those_that_it_does_not_need(
+    mechanism, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = [*words_of(mechanism), "--epsilon", "1"]
+    if mechanism == "range-query":  # a folder with a report
+        at = words.index("--out")
+        del words[at : at + 2]
+    done = CliRunner().invoke(main, ["plan", mechanism, "no-such-table.csv", *words])
+    assert done.exit_code == 0, done.output
+    assert "A plan reads no data: it does not need" in done.output
+    assert "TABLE" in done.output
+    assert "--account" in done.output
+    assert not list(tmp_path.iterdir())
+
+
+SIZES_OF = "group-size --levels s:2 --max-size 3"
+TABLES_OF = "tabulation --delta 1e-6 --levels s:2"
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("clustering --numbers bin=0:40:8", "clustering --bins 8"),
+        ("range-query t.csv --numbers bin=0:8", "range-query 8"),
+        ("range-query --numbers x=0:8 --numbers y=0:8", "range-query 8 --dimensions 2"),
+        (f"{SIZES_OF} --most-per-row 4", f"{SIZES_OF} --rows-per-person 4"),
+        (
+            "top-down --axis a=s:4 --delta 1e-6 --most-per-row 4",
+            "top-down --axis a=s:4 --delta 1e-6 --trips 4",
+        ),
+        (f"{TABLES_OF} --attribute a=1,2,3", f"{TABLES_OF} --attribute a=3"),
+    ],
+)
+def test_options_of_a_release_mean_the_same_in_a_plan(words, same):
+    first, second = (
+        CliRunner().invoke(main, ["plan", *one.split(), "--epsilon", "1"]) for one in (words, same)
+    )
+    assert first.exit_code == second.exit_code == 0, first.output
+    assert [line for line in first.stdout.splitlines() if " s" not in line[-3:]] == [
+        line for line in second.stdout.splitlines() if " s" not in line[-3:]
+    ]
+
+
+def test_the_groups_of_a_public_table_are_counted(tmp_path):
+    PEOPLE[["home"]].drop_duplicates().to_csv(tmp_path / "homes.csv", index=False)
+    words = ["plan", "count-of-counts", "--levels", "s:2", "--method", "Hg", "--epsilon", "1", "--groups"]
+    counted, given = (
+        CliRunner().invoke(main, [*words, one]).output for one in (str(tmp_path / "homes.csv"), "4")
+    )
+    assert counted == given

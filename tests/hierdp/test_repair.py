@@ -332,3 +332,41 @@ def test_repairs_of_random_hierarchies_are_proved_and_follow_from_their_steps(se
             found = verdicts(made, tmp_path / "out")
             assert not [line for line in found.values() if line.verdict == FAILS]
             assert found["table from steps"].verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("options", "errors"),
+    [
+        (["--standard-error", "se"], [1, 2, 1, 1, 2, 1, 3]),
+        (["--standard-error", "2.5"], [2.5] * 7),
+        (["--scale", "3", "--law", "Gaussian"], [3] * 7),
+        (["--scale", "se", "--law", "Laplace"], np.sqrt(2) * np.array([1, 2, 1, 1, 2, 1, 3])),
+        (["--scale", "se", "--law", "law"], [1, 2, np.sqrt(2), 1, 2, 1, 3]),
+    ],
+)
+def test_the_command_takes_standard_errors_or_scales_as_columns_or_numbers(options, errors, tmp_path):
+    laws = ["Gaussian", "Gaussian", "Laplace", *["Gaussian"] * 4]
+    table().assign(law=laws).to_csv(tmp_path / "in.csv", index=False)
+    words = ["repair", tmp_path / "in.csv", "--levels", "state,county", "--count", "n", "--method"]
+    words += ["least-squares", *options, "--out", tmp_path / "out"]
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    made = pd.read_csv(tmp_path / "out" / "released.csv").set_index("region")
+    order = ["all", "A", "A1", "A2", "B", "B1", "B2"]
+    np.testing.assert_allclose(made.loc[order, "given_standard_error"], errors)
+
+
+def test_a_law_alone_says_nothing(tmp_path):
+    table().to_csv(tmp_path / "in.csv", index=False)
+    words = [
+        "repair",
+        str(tmp_path / "in.csv"),
+        "--levels",
+        "state,county",
+        "--count",
+        "n",
+        "--law",
+        "Laplace",
+    ]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
+    assert "--law says what --scale means; give --scale as well" in done.output

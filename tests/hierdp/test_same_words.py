@@ -39,7 +39,7 @@ ROWS = pd.DataFrame(
 )
 MORE = pd.DataFrame([("b", 3, 1, 1, "a", "1")], columns=["county", "home", "n", "age", "to", "kind"])
 
-AT = ["--regions", "regions.csv", "--region-levels", "state,county", "--region", "county"]
+AT = ["--regions", "regions.csv", "--region-levels", "state,county", "--levels", "county"]
 GROUPS = [*AT, "--group", "home", "--groups", "homes.csv"]
 AXES = ["--axis", "from=county", "--axis", "to=to", "--regions-from-data", "--delta", "1e-6"]
 BY = {

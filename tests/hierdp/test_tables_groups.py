@@ -334,7 +334,7 @@ def files_of(folder):
         pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)
 
 
-COMMON = "--group g --max-size 3 --epsilon 1 --region fips"
+COMMON = "--group g --max-size 3 --epsilon 1 --levels fips"
 
 
 @pytest.mark.parametrize("mechanism", quick(["group-size", "count-of-counts"], every=3))
@@ -383,11 +383,7 @@ def test_codes_on_axes(tmp_path, monkeypatch):
         ("--prefixes 2,5", "write NAME=LENGTH, such as state=2,county=5"),
         ("--prefixes state=2,state=5", "write NAME=LENGTH"),
         ("--prefixes state=5,county=2", "prefixes must become longer"),
-        (
-            "--prefixes state=2,county=5 --levels fips",
-            "name the column of codes by --region, and leave out --levels",
-        ),
-        ("", "no regions: give --levels, or --region with --regions or --prefixes"),
+        ("--prefixes state=2,county=5 --levels state,fips", "with --prefixes, name one column"),
         ("--region-codes fips", "--region-codes says how to read --regions; give --regions as well"),
         ("--regions codes.csv --region-codes fips", "--region-codes needs --prefixes"),
         ("--regions codes.csv --region-levels fips --prefixes a=5", "--prefixes needs --region-codes"),

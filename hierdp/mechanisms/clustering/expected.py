@@ -40,7 +40,9 @@ LEAST = (
 def expected(
     *,
     epsilon: float,
-    bins: Annotated[int, Option("The number of bins, of all axes together.", "NUMBER", least=1)],
+    bins: Annotated[
+        int, Option("The number of bins, of all axes together.", "NUMBER", least=1, form="planned bins")
+    ],
     method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "AHP",
     share: Annotated[
         float | None, Option("Share of ε for finding clusters. Default: the method's.", "NUMBER")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from hierdp.counts.axes import Axis
-from hierdp.errors import InputError, listed, options_listed
+from hierdp.errors import InputError, listed, options_listed, unknown_name
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.clustering.ahp import ahp
@@ -58,7 +58,7 @@ def checked(method: str, options: Mapping[str, Any]) -> ClusteringMethod:
         If there is no such method, or it takes no such option.
     """
     if method not in METHODS:
-        raise InputError(f"no method {method!r}; there are {listed(list(METHODS), most=len(METHODS))}")
+        raise InputError(unknown_name(method, METHODS, "no method"))
     chosen = METHODS[method]
     for option in options:
         if option not in chosen.takes:

@@ -37,7 +37,7 @@ Households and group quarters by size, with a table of all of them and their reg
 
 Taxis by number of trips, without a known bound; all taxis have a trip, and their number is protected:
   hierdp release count-of-counts trips.parquet --regions zones.csv --region-levels borough,zone \\
-      --region zone --group taxi --group zone --group-budget 0.1 --size-budget 0.001 \\
+      --levels zone --group taxi --group zone --group-budget 0.1 --size-budget 0.001 \\
       --no-empty-groups --epsilon 1 --out released
 """
 

@@ -37,7 +37,12 @@ def expected(
     levels: PlannedLevels = None,
     regions: PlannedRegions = None,
     groups: Annotated[
-        int | None, Option("The number of groups, of which Hg measures each.", "NUMBER", least=0)
+        int | None,
+        Option(
+            "The number of groups, of which Hg measures each; or a public table of all, one row each.",
+            "NUMBER",
+            form="planned groups",
+        ),
     ] = None,
     method: Annotated[str, Option("As of `hierdp release count-of-counts`.", "NAMES")] = "Hc",
     max_size: Annotated[int, Option("The largest size.", "NUMBER", least=1)] = MAX_SIZE,

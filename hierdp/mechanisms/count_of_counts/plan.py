@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, unknown_name
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, CountOfCountsMethod
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
 from hierdp.mechanisms.neighbours import BOTTOM_UP
@@ -114,10 +114,8 @@ def plan_of(
     names = re.split(r"\s+x\s+|\s*[×,]\s*", text)
     for name in names:
         if name not in METHODS:
-            known = listed([*METHODS, BOTTOM_UP], most=len(METHODS) + 1)
-            raise InputError(
-                f"no method {name!r}; there are {known}, one for all levels, or one per level: 'Hc x Hg x Hc'"
-            )
+            known = unknown_name(name, [*METHODS, BOTTOM_UP], "no method")
+            raise InputError(f"{known}, one for all levels, or one per level: 'Hc x Hg x Hc'")
     if alone and len(names) > 1:
         raise InputError(f"{BOTTOM_UP} measures only the last level: name one method, not {len(names)}")
     if not alone and len(names) not in (1, len(levels)):
@@ -125,7 +123,7 @@ def plan_of(
             f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): give one, or one per level"
         )
     if merge not in MERGES:
-        raise InputError(f"`merge`: there is no {merge!r}; there are {listed(MERGES)}")
+        raise InputError(unknown_name(merge, MERGES, "`merge`: there is no"))
     if smallest not in (0, 1):
         raise InputError(f"`smallest` is {smallest!r}: it must be 0, or 1 if no group is empty")
     whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)

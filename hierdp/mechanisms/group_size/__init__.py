@@ -29,12 +29,12 @@ Households by size, with a table of all households and their regions:
 
 Taxis by number of trips, with a table of all zones; the taxis in the data are published:
   hierdp release group-size trips.parquet --regions zones.csv --region-levels borough,zone \\
-      --region pickup_zone --group taxi --group pickup_zone --groups-from-data \\
+      --levels pickup_zone --group taxi --group pickup_zone --groups-from-data \\
       --max-size 1000 --epsilon 0.5 --out released
 
 People in a database, with tables of all households (including empty ones) and of all counties by code:
   hierdp release group-size people --database postgresql://ann@db.example/census \\
-      --groups households --group household_id --region fips --regions counties --region-codes fips \\
+      --groups households --group household_id --levels fips --regions counties --region-codes fips \\
       --prefixes state=2,county=5 --max-size 20 --epsilon 1 --out released
 """
 

@@ -19,7 +19,7 @@ from hierdp.analysis.methods import (
 from hierdp.analysis.queries import Regular
 from hierdp.counts.axes import Axis, Names
 from hierdp.counts.boxes import BoxTree, tree_of_boxes
-from hierdp.errors import InputError, listed, options_listed
+from hierdp.errors import InputError, listed, options_listed, unknown_name
 from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.privacy.budget import split
@@ -106,7 +106,7 @@ def chosen(name: str, **options: object) -> RangeQueryMethod:
     InputError
     """
     if name not in METHODS:
-        raise InputError(f"no method {name!r}; there are {listed(METHODS, most=len(METHODS))}")
+        raise InputError(unknown_name(name, METHODS, "no method"))
     method = METHODS[name]
     for option, value in options.items():
         if value is not None and option not in method.takes:
@@ -114,7 +114,7 @@ def chosen(name: str, **options: object) -> RangeQueryMethod:
             raise InputError(f"{name} takes no `{option}`{more}")
     repair = options.get("repair")
     if repair is not None and repair not in REPAIRS:
-        raise InputError(f"`repair`: there is no {repair!r}; there are {listed(REPAIRS, most=len(REPAIRS))}")
+        raise InputError(unknown_name(repair, REPAIRS, "`repair`: there is no"))
     return method
 
 

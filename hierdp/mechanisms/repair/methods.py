@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.subtrees import subtrees
@@ -74,7 +74,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise InputError(f"no method {self.method!r}; there are {listed(METHODS)}")
+            raise InputError(unknown_name(self.method, METHODS, "no method"))
         whole = isinstance(self.window, int) and not isinstance(self.window, bool)
         if self.window is not None and not (whole and self.window >= 0):
             raise InputError(f"`window` is {self.window!r}: it must be a whole number, 0 or more")

@@ -56,7 +56,12 @@ def expected(
     regions: PlannedRegions = None,
     attributes: Annotated[
         Sequence[str] | None,
-        Option("An attribute with its number of categories: age=2.", "NAME=NUMBER", flag="--attribute"),
+        Option(
+            "An attribute with its number of categories, or with all of them: age=2, age=young,old.",
+            "NAME=NUMBER",
+            flag="--attribute",
+            form="planned attributes",
+        ),
     ] = None,
     plan: Annotated[
         Any,

@@ -52,7 +52,7 @@ UNKNOWN = (
 )
 SIMULATE = (
     "The expected error depends on the counts. To simulate it, give the number of trips of a made-up table "
-    "(--total, in Python total=) or a public table (--like, like=)."
+    "(`total`) or a public table (`like`)."
 )
 SIMULATED = (
     "simulated: means over {runs} releases of a {which} table ({total:,} trips in {cells:,} cells) with "

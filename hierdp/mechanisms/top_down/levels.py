@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.errors import InputError
+from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms.top_down.zeros import Zeros
 from hierdp.tables import Flows
 from models import Tree
@@ -53,7 +53,7 @@ def root(axes: Sequence[Hierarchy], count: int) -> Level:
 def refinements(data: Flows, first: str | None) -> list[int]:
     """The axis that each level refines: in turns from `first`, skipping axes without a further level."""
     if first is not None and first not in data.axis_names:
-        raise InputError(f"there is no axis {first!r}; the axes are {', '.join(data.axis_names)}")
+        raise InputError(unknown_name(first, data.axis_names, "there is no axis"))
     start = len(data.axes) - 1 if first is None else data.axis_names.index(first)
     turns = [(start + i) % len(data.axes) for i in range(len(data.axes))]
     deepest = max(axis.tree.depth for axis in data.axes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at
-from hierdp.errors import InputError, listed
+from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms.top_down.levels import level_name, nodes_above
 from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
@@ -30,7 +30,7 @@ def options(
     named = dict(columns.get("axes") or {})
     for name in named:
         if name not in regions:
-            raise InputError(f"there is no axis {name!r}; the axes are {listed(regions)}")
+            raise InputError(unknown_name(name, regions, "there is no axis"))
     finest = [hierarchy.levels[-1] for hierarchy in regions.values()]
     axes = {}
     for name, hierarchy in regions.items():

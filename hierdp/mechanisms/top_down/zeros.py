@@ -89,6 +89,8 @@ def zeros_of(text: str | None, data: Flows) -> Zeros | None:
     if text is None:
         return None
     names = tuple(part.strip() for part in text.split("="))
+    if len(data.axis_names) < 2:
+        raise InputError("`zeros` names two axes, and this table has only one")
     if len(names) != 2 or names[0] == names[1] or not set(names) <= set(data.axis_names):
         raise InputError(
             f"`zeros` is {text!r}: give two of the axes {listed(data.axis_names)}, such as "
