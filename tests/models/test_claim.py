@@ -36,9 +36,7 @@ def test_a_claim_comes_back_whole(name, suffix, tmp_path):
         return
     again = Claim.load(claim.save(tmp_path / f"claim{suffix}"))
     assert digest(again.model) == digest(claim.model)
-    assert again.certificate() == claim.certificate() or repr(again.certificate()) == repr(
-        claim.certificate()
-    )
+    assert repr(again.certificate()) == repr(claim.certificate())
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
