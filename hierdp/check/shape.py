@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hierdp.check.result import FAILS, HOLDS, CheckResult
-from hierdp.counts.layout import is_bins, is_cells, is_sizes
+from hierdp.counts.layout import Layout, Regions
 from hierdp.mechanisms.description import Mechanism
-from hierdp.record.properties import Regions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -22,9 +21,9 @@ def check_shape(
     A mechanism that is not hierdp's may release any other table.
     """
     settings, wrong = manifest["settings"], ""
-    by_region = is_sizes(table) or is_cells(settings, table)
+    by_region = bool(Layout.of(table, settings).axes)
     if mechanism is None:
-        if by_region or is_bins(settings, table):
+        if by_region or "range_query" in settings or {"cluster", "count"} <= set(table.columns):
             wrong = "this version knows no such mechanism"
     elif mechanism.checking is not None:
         wrong = mechanism.checking.shape(table, manifest, regions)

@@ -1,8 +1,9 @@
-"""The layout of a released table: its rows are regions and sizes, cells along axes, or boxes."""
+"""The layout of a released table: which of its columns have regions, categories and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,54 +18,94 @@ if TYPE_CHECKING:
 
 Regions = Mapping[str, Hierarchy]
 
+REGION = "region"
+"""The only axis of a table over one hierarchy, and the column of its regions."""
+
 SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 """Columns of a table of regions and sizes."""
 
 
-def is_sizes(table: Any) -> bool:
-    """Whether the rows are regions and sizes."""
-    return set(table.columns) >= set(SIZES)
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a table whose rows are regions, along one hierarchy or several, and categories.
 
+    Attributes
+    ----------
+    axes : tuple of str
+        The columns of regions, which are the names of their hierarchies; none if the rows are bins.
+    order : tuple of str, optional
+        The axis that each level refines, if there are several.
+    categories : tuple of str
+        The columns of sizes or attributes.
+    value : str
+        The column of counts.
+    """
 
-def is_cells(settings: Mapping[str, Any], table: Any) -> bool:
-    """Whether the rows are cells along several axes."""
-    axes = settings.get("axes")
-    return isinstance(axes, Mapping) and all(f"{name}_level" in table for name in axes)
+    axes: tuple[str, ...] = ()
+    order: tuple[str, ...] | None = None
+    categories: tuple[str, ...] = ()
+    value: str = "count"
 
+    @classmethod
+    def of(cls, table: Any, settings: Mapping[str, Any]) -> Layout:
+        """The layout of a table with these settings in its manifest."""
+        columns, axes = list(table.columns), settings.get("axes")
+        if set(columns) >= set(SIZES):
+            return cls((REGION,), None, ("size",), "groups")
+        if isinstance(axes, Mapping) and all(f"{name}_level" in columns for name in axes):
+            return cls(tuple(axes), tuple(settings["order"]))
+        if "parent" in columns and "count" in columns:
+            named = columns[columns.index("parent") + 1 : columns.index("count")]
+            return cls((REGION,), None, tuple(named)) if named else cls()
+        return cls()
 
-def attributes_of(table: Any) -> list[str]:
-    """The columns of attributes, if the rows are regions and combinations of categories; else none."""
-    columns = list(table.columns)
-    if "parent" not in columns or "count" not in columns:
-        return []
-    return columns[columns.index("parent") + 1 : columns.index("count")]
+    @property
+    def sizes(self) -> bool:
+        """Whether the counts are of groups, by size."""
+        return self.value == "groups"
 
+    def depth(self, axis: str, level: int) -> int:
+        """The depth that an axis has reached at a level of the table."""
+        return level if self.order is None else self.order[:level].count(axis)
 
-def is_bins(settings: Mapping[str, Any], table: Any) -> bool:
-    """Whether the rows are bins of a histogram, or boxes of bins."""
-    return "range_query" in settings or {"cluster", "count"} <= set(table.columns)
+    def levels(self, regions: Regions) -> int:
+        """The number of levels, with the root's."""
+        return 1 + sum(regions[axis].tree.depth for axis in self.axes)
+
+    def refined(self, level: int) -> str:
+        """The axis that a level below the root refines."""
+        return self.axes[0] if self.order is None else self.order[level - 1]
+
+    def shape(self, regions: Regions, level: int) -> list[int]:
+        """The number of regions of each axis at a level."""
+        return [int(regions[axis].tree.level_sizes[self.depth(axis, level)]) for axis in self.axes]
+
+    def places(self, rows: DataFrame, regions: Regions, level: int) -> list[Ints]:
+        """The position of each row's region along each axis; the rows are of one level.
+
+        Raises
+        ------
+        InputError
+            If a region is not in the release's list of them.
+        """
+        import pandas as pd
+
+        found = []
+        for axis in self.axes:
+            names = rows[axis].to_numpy(object)
+            known = pd.Index(regions[axis].names[self.depth(axis, level)], dtype=object)
+            at: Ints = known.get_indexer(names).astype(np.int64)  # type: ignore[arg-type]
+            if (at < 0).any():
+                raise InputError(f"level {level}: there is no {axis} {names[at < 0][0]!r}")
+            found.append(at)
+        return found
 
 
 def cells_at(
     table: DataFrame, settings: Mapping[str, Any], regions: Regions, level: int
 ) -> tuple[list[Ints], NDArray[Any]]:
-    """The position of each cell of a level along each axis, and its count, int64 or float64.
-
-    Raises
-    ------
-    InputError
-        If a region is not in the release's list of them.
-    """
-    import pandas as pd
-
+    """The position of each cell of a level along each axis, and its count, int64 or float64."""
     rows = table[table["level"] == level]
-    places = []
-    for axis in settings["axes"]:
-        depth = settings["order"][:level].count(axis)
-        names = pd.Index(regions[axis].names[depth], dtype=object)
-        places.append(names.get_indexer(rows[axis].to_numpy(object)).astype(np.int64))
-        if (places[-1] < 0).any():
-            lost = rows[axis].to_numpy(object)[places[-1] < 0][0]
-            raise InputError(f"level {level}: there is no region {lost!r} of {axis}")
     counts = rows["count"].to_numpy()
-    return places, counts.astype(np.int64 if np.issubdtype(counts.dtype, np.integer) else np.float64)
+    kind = np.int64 if np.issubdtype(counts.dtype, np.integer) else np.float64
+    return Layout.of(table, settings).places(rows, regions, level), counts.astype(kind)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.layout import Regions
 from hierdp.counts.size_table import Table
 from hierdp.measurements.measuring import Measure
-from hierdp.record.properties import Regions
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:

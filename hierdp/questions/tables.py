@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, code_of
-from hierdp.counts.layout import attributes_of, is_cells, is_sizes
+from hierdp.counts.layout import REGION, Layout
 from hierdp.counts.selection import Selection
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
@@ -27,9 +27,6 @@ from hierdp.questions.parsing import parsed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-REGION = "region"
-"""The column of regions of a table with one hierarchy; an axis's own column has the axis's name."""
 
 
 class Answer(NamedTuple):
@@ -85,26 +82,22 @@ class Questions:
     labels: Labels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        by_axis = is_cells(self.settings, self.table)
-        if not self.regions or not (by_axis or (len(self.regions) == 1 and REGION in self.table)):
+        axes = self._layout.axes
+        if not axes or (set(axes) != set(self.regions)):
             raise InputError("its table has no regions: it answers ranges (--range)")
 
     @cached_property
-    def _order(self) -> list[str]:
-        """The axis that each level refines."""
-        if is_cells(self.settings, self.table):
-            return list(self.settings["order"])
-        ((name, hierarchy),) = self.regions.items()
-        return [name] * hierarchy.tree.depth
+    def _layout(self) -> Layout:
+        return Layout.of(self.table, self.settings)
 
     @cached_property
     def categories(self) -> dict[str, list[str]]:
         """The categories of each column that has some, as text."""
         if isinstance(self.table, SizeTable):
             return {"size": list(map(str, range(self.table.sizes)))}
-        if is_sizes(self.table):
+        if self._layout.sizes:
             return {"size": list(map(str, sorted(self.table["size"].unique().tolist())))}
-        names = [] if is_cells(self.settings, self.table) else attributes_of(self.table)
+        names = self._layout.categories
         planned = self.settings.get("plan", {}).get("attributes", {}) if names else {}
         there = {name: self.table[name].astype(str).unique().tolist() for name in names}
         return {name: list(map(str, planned.get(name) or there[name])) for name in names}
@@ -137,8 +130,8 @@ class Questions:
         needed = {axis: part.level for axis, part in chosen.items()}
         level = next(
             k
-            for k in range(len(self._order) + 1)
-            if all(self._order[:k].count(axis) >= depth for axis, depth in needed.items())
+            for k in range(self._layout.levels(self.regions))
+            if all(self._layout.depth(axis, k) >= depth for axis, depth in needed.items())
         )
         return Selection(
             level, {axis: self._mask(axis, level, chosen.get(axis)) for axis in self.regions}, kept
@@ -204,14 +197,14 @@ class Questions:
             there = self.table.counts[self.table.hierarchy.tree.nodes_of(level)][mask]
             return Answer(int(there[:, sizes].sum()), np.nan, level, cells)
         rows = self._rows(level, masks, kept)
-        values = rows["groups" if is_sizes(self.table) else "count"].to_numpy()
+        values = rows[self._layout.value].to_numpy()
         known = "standard_error" in rows and len(rows) == cells == 1
         error = float(rows["standard_error"].iloc[0]) if known else np.nan
         return Answer(values.sum().item() if len(rows) else 0, error, level, cells)
 
     def _mask(self, axis: str, level: int, part: Chosen | None) -> NDArray[np.bool_]:
         """The selected regions of an axis at the depth that a level of the table has reached."""
-        hierarchy, depth = self.regions[axis], self._order[:level].count(axis)
+        hierarchy, depth = self.regions[axis], self._layout.depth(axis, level)
         if part is None:
             return np.ones(int(hierarchy.tree.level_sizes[depth]), dtype=bool)
         mask = part.regions
@@ -225,9 +218,8 @@ class Questions:
         rows: DataFrame = self.table[self.table["level"] == level]
         for axis, mask in masks.items():
             if not mask.all():
-                depth = self._order[:level].count(axis)
-                column = axis if is_cells(self.settings, self.table) else REGION
-                rows = rows[rows[column].isin(self.regions[axis].names[depth][mask])]
+                depth = self._layout.depth(axis, level)
+                rows = rows[rows[axis].isin(self.regions[axis].names[depth][mask])]
         for column, names in kept.items():
             rows = rows[rows[column].astype(str).isin(names)]
         return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import attributes_of
+from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
@@ -203,7 +203,8 @@ def finest(
     depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
-    names_of_values = ("size", "groups", *attributes_of(table), "count", "standard_error")
+    categories = Layout.of(table, {"axes": regions, "order": ()}).categories
+    names_of_values = (*categories, "groups", "count", "standard_error")
     values = [name for name in names_of_values if name in table]
     last = table.loc[table["level"] == depth, [*regions, *values]]
     for axis, hierarchy in regions.items():

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.boxes import boxes_of
-from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import attributes_of, cells_at, is_cells, is_sizes
+from hierdp.counts.layout import REGION, Layout, Regions
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-Regions = Mapping[str, Hierarchy]
 
 DENSE = 4
 """Sums by key have an array up to this many times as long as the list of keys; otherwise keys are sorted."""
@@ -36,13 +34,14 @@ def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[
     """For each property, where it is violated; empty if it holds, None if it does not apply."""
     if isinstance(table, SizeTable):
         return _broken_sizes(table, settings)
-    values = table["groups" if is_sizes(table) else "count"].to_numpy()
+    layout = Layout.of(table, settings)
+    values = table[layout.value].to_numpy()
     whole = bool(np.issubdtype(values.dtype, np.integer))
     return {
         "whole": "" if whole else f"row {_first(values != np.rint(values))} is not a whole number",
         "non_negative": f"row {_first(values < 0)} is negative" if (values < 0).any() else "",
-        "consistent": _sums(table, settings, regions) if whole or not is_sizes(table) else None,
-        "total": _total(table, values, settings),
+        "consistent": _consistent(table, layout, settings, regions),
+        "total": _total(table, values, settings.get("groups" if layout.sizes else "total")),
     }
 
 
@@ -66,8 +65,9 @@ def _sums_by_size(table: SizeTable) -> str:
         column = table.counts[:, size].astype(np.int64)
         wrong = np.flatnonzero(tree.child_sums(column) != column[tree.internal])
         if wrong.size:
-            region = np.concatenate(table.hierarchy.names)[tree.internal[wrong[0]]]
-            return f"region {region!r}, size {size}: the regions below do not add up to it"
+            node = tree.internal[wrong[0]]
+            region = np.concatenate(table.hierarchy.names)[node]
+            return _apart(int(tree.level[node]), f"{REGION} {region!r}, size {size}")
     return ""
 
 
@@ -75,15 +75,12 @@ def _first(wrong: NDArray[np.bool_]) -> int:
     return int(np.argmax(wrong)) + 1
 
 
-def _sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str | None:
+def _consistent(
+    table: DataFrame, layout: Layout, settings: Mapping[str, Any], regions: Regions
+) -> str | None:
     try:
-        if is_sizes(table):
-            return _size_sums(table)
-        if is_cells(settings, table) and set(settings["axes"]) <= set(regions):
-            return _cell_sums(table, settings, regions)
-        if attributes_of(table) and len(regions) == 1:
-            (hierarchy,) = regions.values()
-            return _table_sums(table, hierarchy)
+        if layout.axes and set(layout.axes) <= set(regions):
+            return _sums(table, layout, regions)
         if "range_query" in settings and settings["range_query"]["answers"] == "consistent":
             return _box_sums(table, settings)
     except (InputError, KeyError, IndexError) as why:
@@ -91,82 +88,47 @@ def _sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> st
     return None
 
 
-def _size_sums(table: DataFrame) -> str:
+def _sums(table: DataFrame, layout: Layout, regions: Regions) -> str:
+    """Whether the counts of each region and category are the sums of those of the regions below it."""
     import pandas as pd
 
-    if table.empty:  # with noisy numbers of groups, there may be none
-        return ""
-    level, size, groups = (table[name].to_numpy() for name in ("level", "size", "groups"))
-    region, names = pd.factorize(table["region"], use_na_sentinel=False)
-    above, parents = pd.factorize(table["parent"])
-    parent = np.append(names.get_indexer(parents), -1)[above]  # -1 if missing, or not a region
-    span = int(size.max()) + 1
-    for depth in range(1, int(level.max()) + 1):
-        low, high = level == depth, level == depth - 1
-        there = np.zeros(len(names) + 1, bool)
-        there[region[high]] = True
-        lost = ~there[parent[low]]
-        if lost.any():
-            return f"region {names[region[low][lost][0]]!r} has no parent in the level above"
-        keys = [of[rows].astype(np.int64) * span + size[rows] for of, rows in ((parent, low), (region, high))]
-        wrong = _differs(keys[0], groups[low], keys[1], groups[high])
-        if wrong is not None:
-            place, wrong_size = divmod(wrong, span)
-            return f"region {names[place]!r}, size {wrong_size}: the regions below do not add up to it"
+    category, labels = np.zeros(len(table), np.int64), list[NDArray[Any]]()
+    for column in layout.categories:
+        codes, known = pd.factorize(table[column].to_numpy(), use_na_sentinel=False)
+        category = category * len(known) + codes
+        labels.append(np.asarray(known))
+    categories = math.prod(map(len, labels))
+    level_of, values = table["level"].to_numpy(), table[layout.value].to_numpy()
+    keys, counts = np.empty(0, np.int64), values[:0]
+    for level in range(layout.levels(regions)):
+        rows = np.flatnonzero(level_of == level)
+        places, shape = layout.places(table.iloc[rows], regions, level), layout.shape(regions, level)
+        if level:
+            axis, above = layout.refined(level), layout.shape(regions, level - 1)
+            at = layout.axes.index(axis)
+            parents = np.asarray(regions[axis].tree.levels[layout.depth(axis, level) - 1])[places[at]]
+            under = _keys([*places[:at], parents, *places[at + 1 :]], above, category[rows], categories)
+            wrong = _differs(under, values[rows], keys, counts, _rounding(values))
+            if wrong is not None:
+                *cell, code = np.unravel_index(wrong, [*above, categories])
+                names = [
+                    regions[axis].names[layout.depth(axis, level - 1)][i]
+                    for axis, i in zip(layout.axes, cell, strict=True)
+                ]
+                kinds = np.unravel_index(code, [len(known) for known in labels]) if labels else ()
+                names += [known[i : i + 1].tolist()[0] for known, i in zip(labels, kinds, strict=True)]
+                named = zip((*layout.axes, *layout.categories), names, strict=True)
+                return _apart(level - 1, ", ".join(f"{column} {name!r}" for column, name in named))
+        keys, counts = _keys(places, shape, category[rows], categories), values[rows]
     return ""
 
 
-def _cell_sums(table: DataFrame, settings: Mapping[str, Any], regions: Regions) -> str:
-    axes, order = list(settings["axes"]), settings["order"]
-    above, counts = cells_at(table, settings, regions, 0)
-    allowed = _rounding(table["count"].to_numpy())
-    for level, axis in enumerate(order, start=1):
-        places, values = cells_at(table, settings, regions, level)
-        depth = order[:level].count(axis)
-        parent = list(places)
-        at = axes.index(axis)
-        parent[at] = np.asarray(regions[axis].tree.levels[depth - 1])[places[at]]
-        shape = [int(regions[name].tree.level_sizes[order[: level - 1].count(name)]) for name in axes]
-        keys = [np.ravel_multi_index(tuple(part), shape) for part in (parent, above)]
-        wrong = _differs(keys[0], values, keys[1], counts, allowed)
-        if wrong is not None:
-            cell = np.unravel_index(wrong, shape)
-            named = ", ".join(
-                f"{name} {regions[name].names[order[: level - 1].count(name)][i]!r}"
-                for name, i in zip(axes, cell, strict=True)
-            )
-            return f"level {level - 1}, {named}: the cells below do not add up to it"
-        above, counts = places, values
-    return ""
+def _apart(level: int, cell: str) -> str:
+    return f"level {level}, {cell}: the counts below do not add up to it"
 
 
-def _table_sums(table: DataFrame, hierarchy: Hierarchy) -> str:
-    import pandas as pd
-
-    names = attributes_of(table)
-    cell, cells = np.zeros(len(table), np.int64), 1
-    for name in names:
-        codes, labels = pd.factorize(table[name].to_numpy(object))
-        cell, cells = cell * len(labels) + codes, cells * len(labels)
-    level, counts = table["level"].to_numpy(), table["count"].to_numpy()
-    at = np.full(len(table), -1, np.int64)
-    for depth, regions in enumerate(hierarchy.names):
-        here = level == depth
-        index = pd.Index(regions, dtype=object)
-        at[here] = index.get_indexer(table["region"].to_numpy(object)[here])
-    if (at < 0).any():
-        return f"row {_first(at < 0)}: there is no such region"
-    for depth, parents in enumerate(hierarchy.tree.levels):
-        above, below = level == depth, level == depth + 1
-        keys = np.asarray(parents)[at[below]] * cells + cell[below]
-        others = at[above] * cells + cell[above]
-        wrong = _differs(keys, counts[below], others, counts[above], _rounding(counts))
-        if wrong is not None:
-            row = table[names].iloc[int(np.argmax(cell == wrong % cells))]
-            named = ", ".join(f"{name} {row[name]!r}" for name in names)
-            region = hierarchy.names[depth][wrong // cells]
-            return f"region {region!r}, {named}: the regions below do not add up to it"
-    return ""
+def _keys(places: Sequence[Ints], shape: Sequence[int], category: Ints, categories: int) -> Ints:
+    return np.asarray(np.ravel_multi_index((*places, category), (*shape, categories)), np.int64)
 
 
 def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
@@ -210,9 +172,8 @@ def _differs(
     return int(wrong[0] if at is None else at[wrong[0]])
 
 
-def _total(table: DataFrame, values: NDArray[Any], settings: Mapping[str, Any]) -> str | None:
+def _total(table: DataFrame, values: NDArray[Any], public: Any) -> str | None:
     """Whether the table's total equals the public total in the manifest."""
-    public = settings.get("groups" if is_sizes(table) else "total")
     if public is None or "level" not in table:
         return None
     found = values[table["level"].to_numpy() == 0].sum()

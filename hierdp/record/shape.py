@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.counts.layout import SIZES
+from hierdp.counts.layout import SIZES, Regions
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.record.files import REGIONS
-from hierdp.record.properties import Regions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

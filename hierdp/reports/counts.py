@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.layout import attributes_of, is_cells, is_sizes
+from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
@@ -30,13 +30,14 @@ def counts_section(table: Table, settings: Settings) -> Section:
     return found if found.figures or found.bars else Section("Counts", ["There is nothing to draw."])
 
 
-def _drawn(table: Table, settings: Settings) -> Section:
-    if isinstance(table, SizeTable) or is_sizes(table):
+def _drawn(table: Any, settings: Settings) -> Section:
+    layout = Layout.of(table, settings)
+    if layout.sizes:
         return _of_sizes(table, settings)
-    if is_cells(settings, table):
+    if layout.categories:
+        return _of_tables(table, list(layout.categories))
+    if layout.axes:
         return _of_cells(table, settings)
-    if names := attributes_of(table):
-        return _of_tables(table, names)
     axes = axes_of(settings)
     return _of_bins(table, axes) if axes else _section()
 

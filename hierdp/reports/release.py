@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hierdp.counts.labels import Labels, named_table
-from hierdp.counts.layout import attributes_of, is_cells, is_sizes
+from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger
@@ -231,14 +231,15 @@ def _factor(epsilon: float) -> str:
 
 def _what(table: Table, settings: Mapping[str, Any]) -> str:
     """The default title."""
-    if is_sizes(table):
+    layout = Layout.of(table, settings)
+    if layout.sizes:
         return (
             f"How many groups have each size, by {', '.join(settings['levels'][1:]) or settings['levels'][0]}"
         )
-    if is_cells(settings, table):
-        return f"Counts by {' and '.join(settings['axes'])}"
-    if names := attributes_of(table):
-        return f"Counts by {', '.join(names)}, for every {', '.join(settings['levels'][1:])}"
+    if layout.categories:
+        return f"Counts by {', '.join(layout.categories)}, for every {', '.join(settings['levels'][1:])}"
+    if layout.axes:
+        return f"Counts by {' and '.join(layout.axes)}"
     axes = axes_of(settings)
     return f"Counts by {' and '.join(axis['name'] for axis in axes)}" if axes else "Private counts"
 

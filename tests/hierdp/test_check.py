@@ -605,7 +605,7 @@ def test_the_command(sizes, tmp_path):
     change_cells(tmp_path / "out")
     bad = run("check", tmp_path / "out")
     assert bad.exit_code == 1
-    assert "the regions below do not add up to it" in bad.output
+    assert "the counts below do not add up to it" in bad.output
     assert run("check", tmp_path / "nowhere").exit_code == 2
 
 

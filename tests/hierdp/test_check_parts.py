@@ -254,10 +254,11 @@ def test_a_changed_table_is_caught(made):
         assert "consistent" in failed(replace(ranges, table=changed(ranges.table, -1, "count", by)), folder)
 
 
-def test_region_without_a_parent(made):
+def test_a_region_that_is_not_listed(made):
     read, _ = made("sizes")
-    table = read.table.assign(parent=read.table.parent.replace("b", "x"))
-    assert "has no parent" in broken(table, read.manifest["settings"], read.regions)["consistent"]
+    table = read.table.assign(region=read.table.region.replace("b", "x"))
+    wrong = broken(table, read.manifest["settings"], read.regions)["consistent"]
+    assert wrong == "level 1: there is no region 'x'"
 
 
 def test_tables_and_settings_made_again_must_be_the_same():

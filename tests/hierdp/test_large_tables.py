@@ -187,8 +187,8 @@ def test_a_folder_in_place_of_a_small_table_is_found(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "region", "size", "by", "why"),
     [
-        ("consistent", 3, 2, 1, "region 'A', size 2: the regions below do not add up to it"),
-        ("consistent", 0, 1, 1, "region 'all', size 1: the regions below do not add up to it"),
+        ("consistent", 3, 2, 1, "level 1, region 'A', size 2: the counts below do not add up to it"),
+        ("consistent", 0, 1, 1, "level 0, region 'all', size 1: the counts below do not add up to it"),
         ("non_negative", 3, 0, -9, "row 10 is negative"),
         ("total", 0, 0, 1, "the table's total is 13, the manifest's 12"),
     ],
@@ -204,7 +204,8 @@ def test_the_properties_of_a_large_table(name, region, size, by, why):
             ("whole", "non_negative", "consistent", "total"), True
         )
     counts[region, size] += by
-    assert properties.broken(table, settings, {"region": places})[name] == why
+    for each in (table, table.frame()):
+        assert properties.broken(each, settings, {"region": places})[name] == why
 
 
 def test_rows_are_made_a_part_at_a_time(monkeypatch):

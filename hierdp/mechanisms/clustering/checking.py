@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.axes import Axis, axis_of
+from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.clustering.mechanism import METHODS, checked, table_of
 from hierdp.mechanisms.neighbours import PERSON
-from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
 from hierdp.record.step import Solving, Step
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
 from hierdp.mechanisms.neighbours import BOTTOM_UP
-from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
 from models.arithmetic.arrays import Ints

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hierdp.counts.layout import Regions
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
@@ -13,7 +14,6 @@ from hierdp.mechanisms.group_size.mechanism import released_sizes, table_of
 from hierdp.mechanisms.group_size.post_processing import METHODS, Grouping
 from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
 from models.arithmetic.arrays import Ints

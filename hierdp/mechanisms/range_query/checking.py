@@ -11,6 +11,7 @@ import numpy as np
 from hierdp.counts.axes import Axis, Names
 from hierdp.counts.boxes import boxes_of
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.neighbours import PERSON
@@ -18,7 +19,6 @@ from hierdp.mechanisms.range_query.matrix import STRATEGIES, strategy_in
 from hierdp.mechanisms.range_query.mechanism import published
 from hierdp.mechanisms.range_query.plan import METHODS, chosen
 from hierdp.mechanisms.range_query.table import axes_of
-from hierdp.record.properties import Regions
 from hierdp.record.shape import shape_of_bins
 from hierdp.record.step import Solving, Step
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.counts.layout import Regions
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.repair.mechanism import released
 from hierdp.mechanisms.repair.table import AXIS, NAME, given_of, options_of
 from hierdp.record.files import REGIONS
-from hierdp.record.properties import Regions
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.layout import Regions
 from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import Noise
-from hierdp.record.properties import Regions
 from hierdp.tables.tabulated import CrossTable
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.layout import Regions
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Measure
 from hierdp.mechanisms.checking import Checking
@@ -19,7 +20,6 @@ from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import REGION, counts_in
 from hierdp.privacy.budget import Ledger
 from hierdp.record.files import REGIONS
-from hierdp.record.properties import Regions
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:

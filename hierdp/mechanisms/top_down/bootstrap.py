@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.analysis.utility import error_bound_by_nodes
-from hierdp.counts.layout import cells_at
+from hierdp.counts.layout import Regions, cells_at
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down.checking import no_flows, options_of
@@ -18,7 +18,6 @@ from hierdp.mechanisms.top_down.mechanism import published
 from hierdp.mechanisms.top_down.queries import TrueCounts
 from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.privacy.noise import Noise
-from hierdp.record.properties import Regions
 from hierdp.tables import Flows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import is_cells
+from hierdp.counts.layout import Layout, Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.top_down.mechanism import published
@@ -16,7 +16,6 @@ from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import rules_of
 from hierdp.record.files import REGIONS
-from hierdp.record.properties import Regions
 from hierdp.record.step import NotProved, Solving
 from hierdp.tables import Flows
 
@@ -90,7 +89,7 @@ def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
 def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
     """What is wrong with a table of cells along several axes, in words; empty if nothing is."""
     settings = manifest["settings"]
-    if not is_cells(settings, table):
+    if Layout.of(table, settings).axes != tuple(settings["axes"]):
         return "the settings lack the axes of such a table"
     axes: Mapping[str, list[str]] = settings["axes"]
     order = list(settings["order"])
