@@ -87,7 +87,7 @@ def run(
     from hierdp.tables import group_sizes
 
     large = counts + 1 if whole else counts // 5
-    size_table.LARGE, size_table.PART, post_processing.CELLS_A_BLOCK = large, large // 4, large
+    size_table.PART, post_processing.CELLS_A_BLOCK = large // 4, large
     Steps.MOST, Recording.MOST, file.ROWS = large // 2, large // 20, large // 20
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "homes.parquet", Path(folder) / "released"
@@ -112,7 +112,7 @@ def run(
         yield stages.end("post-process and prove")
         made = Release(
             method,
-            mechanism.table_of(places, counts),
+            size_table.SizeTable(places, counts),
             Ledger(1.0, 0.0, mechanism.ENTITY, door.measurements.spends),
             steps.kept,
             mechanism.settings_of(places, counts, groups, steps_of, None),

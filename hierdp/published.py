@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.size_table import frame_of, parts_of
 from hierdp.record import files, written
 
 if TYPE_CHECKING:
@@ -44,10 +45,14 @@ class PublishedRelease:
     def _read(self) -> written.Written:
         return written.read(self.path, self.limit)
 
-    @property
-    def table(self) -> Any:
-        """The released counts: a DataFrame; a `SizeTable` for group sizes of more than 20 million rows."""
-        return self._read.table
+    @cached_property
+    def table(self) -> DataFrame:
+        """The released counts; `parts` takes less memory if they are many."""
+        return frame_of(self._read.table)
+
+    def parts(self) -> Iterable[DataFrame]:
+        """The rows of the table, in parts of about a million rows if the counts are groups by size."""
+        return parts_of(self._read.table)
 
     @cached_property
     def finest(self) -> DataFrame | None:
@@ -162,9 +167,8 @@ class PublishedRelease:
             f"{self._budget}</p>",
             *([f"<p><b>{html.escape(str(warning))}</b></p>"] if warning else []),
         ]
-        rows = getattr(self.table, "head", None)
-        if rows is not None:
-            said += [rows().to_html(index=False, border=0), f"<p>{len(self.table):,} rows</p>"]
+        first = next(iter(self.parts())).head()
+        said += [first.to_html(index=False, border=0), f"<p>{len(self._read.table):,} rows</p>"]
         return "\n".join(said)
 
 

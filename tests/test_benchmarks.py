@@ -165,7 +165,7 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
 def test_memory_is_measured_by_stage(monkeypatch):
-    sets = [(size_table, "LARGE"), (size_table, "PART"), (post_processing, "CELLS_A_BLOCK")]
+    sets = [(size_table, "PART"), (post_processing, "CELLS_A_BLOCK")]
     sets += [(Steps, "MOST"), (Recording, "MOST"), (file, "ROWS")]
     for module, name in sets:
         monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets

@@ -22,7 +22,7 @@ from hierdp.check.report import check_report
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.check.same_noise import check_same_noise
 from hierdp.check.shape import check_shape
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import aligned, parts_of
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
@@ -268,28 +268,20 @@ def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any])
 def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:
     """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
     wrong, table, regions = [], release.table, release.regions
-    large, finest = isinstance(table, SizeTable), folder / f"{files.FINEST}.parquet"
-    last = None if large else tuple(files.finest_parts(table, regions))
-    if large and not finest.is_dir():
-        wrong.append(f"{finest.name} is not a folder")
-    elif regions:
-        there = (
-            written.read_parts(finest, len(table.cuts(table.finest)), limit)
-            if large
-            else (written.read_table(finest, limit),)
-        )
-        again = last or files.finest_parts(table, regions)
-        if not all(one.equals(other) for one, other in zip(there, again, strict=True)):
+    safe, finest = bool(release.manifest.get("csv_safe")), folder / f"{files.FINEST}.parquet"
+    if regions:
+        pieces = aligned(written.read_parts(finest, limit), files.finest_parts(table, regions))
+        if not all(one.equals(other) for one, other in pieces):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
     for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):
         path = folder / f"{name}.csv"
+        large = not files.as_csv(table) or (folder / f"{name}.parquet").is_dir()
         if large and not path.is_file():
             continue
-        parts = files.parts_of(table) if name == files.TABLE else last or files.finest_parts(table, regions)
-        if not files.is_csv_of(parts, path, bool(release.manifest.get("csv_safe"))):
+        parts = parts_of(table) if name == files.TABLE else files.finest_parts(table, regions)
+        if not files.is_csv_of(parts, path, safe):
             wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
-    agree = "all parts and levels agree" if large else "Parquet, CSV and levels agree"
-    yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or agree)
+    yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all files and levels agree")
 
 
 def _check_counts(

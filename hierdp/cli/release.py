@@ -166,7 +166,7 @@ def shared(
                              without_account=without_account, **options)  # fmt: skip
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
-        used = {} if known is None else named_in(known, codes_in(made.table, made.regions))
+        used = {} if known is None else named_in(known, codes_in(made.counts, made.regions))
         fingerprint = made.fill(
             aside,
             proofs=not no_proofs,
@@ -181,7 +181,7 @@ def shared(
         proved, solved = count_proved(line.line for line in made.proved)
         spent = "ρ" if made.ledger.zcdp else "ε"
         screen.print(
-            f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} post-processing problems "
+            f"{made.mechanism}: {len(made.counts):,} rows; {proved} of {solved} post-processing problems "
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html.",
         )

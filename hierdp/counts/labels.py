@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed, unknown_name
 
 Labels = Mapping[str, str]
@@ -53,6 +57,14 @@ def named_table(table: Any, labels: Labels) -> Any:
     for name in columns:
         made[name] = made[name].map(lambda code: codes.get(str(code), code))
     return made
+
+
+def named_regions(places: Hierarchy, labels: Labels) -> Hierarchy:
+    """Regions whose codes have their names."""
+    if not labels:
+        return places
+    names = (np.array([named(str(code), labels) for code in level], dtype=object) for level in places.names)
+    return replace(places, names=tuple(names))
 
 
 def code_of(name: str, known: Iterable[str], labels: Labels) -> str:

@@ -1,8 +1,8 @@
-"""A table of regions and sizes that is too large for a DataFrame: its regions, and an array of counts."""
+"""A table with a row for each region and size: its regions, and an array of counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
@@ -15,19 +15,15 @@ from models.arithmetic.arrays import Ints
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LARGE = 20_000_000
-"""Rows beyond which a table of sizes is not a DataFrame, whose checks take about 200 bytes per row."""
-
-PART = 5_000_000
-"""The most rows of a part of a large table; but a region is never divided."""
+PART = 1_000_000
+"""The most rows of a part of a table; but a region is never divided."""
 
 
 @dataclass(frozen=True, eq=False)
 class SizeTable:
     """Counts of groups by region and size, which are turned into rows one part at a time.
 
-    It replaces the DataFrame of smaller releases and has the same columns: one row for each region and size,
-    with the regions in level order.
+    There is one row for each region and size, with the regions in level order.
 
     Parameters
     ----------
@@ -84,6 +80,31 @@ class SizeTable:
 
 Table = Union["DataFrame", SizeTable]
 """A released table."""
+
+
+def frame_of(table: Table) -> DataFrame:
+    """All rows of a table."""
+    return table.frame() if isinstance(table, SizeTable) else table
+
+
+def parts_of(table: Table) -> Iterable[DataFrame]:
+    """The rows of a table, in parts."""
+    return table.parts() if isinstance(table, SizeTable) else (table,)
+
+
+def aligned(ones: Iterable[DataFrame], others: Iterable[DataFrame]) -> Iterator[tuple[DataFrame, DataFrame]]:
+    """Two tables in parts, piece by piece; if one has more rows, its rest has nothing beside it."""
+    left, right = iter(ones), iter(others)
+    one, other = next(left, None), next(right, None)
+    while one is not None and other is not None:
+        rows = min(len(one), len(other))
+        yield one[:rows].reset_index(drop=True), other[:rows].reset_index(drop=True)
+        one = one[rows:] if len(one) > rows else next(left, None)
+        other = other[rows:] if len(other) > rows else next(right, None)
+    if one is not None:
+        yield one, one[:0]
+    if other is not None:
+        yield other[:0], other
 
 
 def _rows(regions: DataFrame, counts: Ints) -> DataFrame:

@@ -197,7 +197,7 @@ def one_run(
     return [
         {"method": method, "epsilon": epsilon, "run": number, **level.errors(), "seconds": seconds}
         for method, made, seconds in found
-        for level in mechanism.compared.levels(truth, made.table, made.settings, made.regions)
+        for level in mechanism.compared.levels(truth, made.counts, made.settings, made.regions)
     ]
 
 

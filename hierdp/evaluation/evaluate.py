@@ -158,7 +158,7 @@ def evaluate(
     """
     if isinstance(release, Release):
         about: dict[str, Any] = {"mechanism": release.mechanism, "settings": dict(release.settings)}
-        table, regions, called = release.table, release.regions, release.mechanism
+        table, regions, called = release.counts, release.regions, release.mechanism
     else:
         read = written.read(Path(release), limit)
         about, table, regions, called = read.manifest, read.table, read.regions, str(release)

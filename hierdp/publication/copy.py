@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import frame_of
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.privacy.budget import Ledger
@@ -93,14 +93,15 @@ def copy_of(
         raise InputError(f"`suppress_below` is {suppress_below}: it must be 1 or more")
     folder = Path(release)
     found = written.read(folder, limit)
-    if isinstance(found.table, SizeTable):
+    if not files.as_csv(found.table):
         raise InputError(
             f"{folder} has more than 20 million rows: its Parquet files are for other programs as they are"
         )
-    table = files.finest(found.table, found.regions) if finest else found.table
+    whole = frame_of(found.table)
+    table = files.finest(whole, found.regions) if finest else whole
     if table is None:
         raise InputError(f"{folder} has no regions, so all its rows are of one level: leave out `finest`")
-    names = labels_for(labels, found.manifest, codes_in(found.table, found.regions))
+    names = labels_for(labels, found.manifest, codes_in(whole, found.regions))
     value = "groups" if "groups" in table else "count"
     named, name_of = _with_names(table, names)
     about = dict(_about(folder, found.manifest))

@@ -42,13 +42,11 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
         the share of them that became 0. None if the mechanism has no second releases, the counts are not
         repaired, or there are too many.
     """
-    function, table = mechanism.released_again, made.table
-    if (
-        function is None
-        or "standard_error" in table
-        or not made.steps
-        or len(table) > mechanism.most_simulated
-    ):
+    function = mechanism.released_again
+    if function is None or not made.steps or len(made.counts) > mechanism.most_simulated:
+        return None
+    table = made.table
+    if "standard_error" in table:
         return None
     manifest = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
     before, cells = _finest(table), _cells(made)

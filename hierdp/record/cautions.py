@@ -30,7 +30,7 @@ LARGE = 20.0
 """Beyond this ε, a guarantee says next to nothing: e²⁰ is half a billion."""
 
 
-def cautions(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
+def cautions(table: Any, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
     """Warnings for the publisher and the readers; the manifest lists them.
 
     Parameters

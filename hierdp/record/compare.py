@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.size_table import SizeTable, Table
+from hierdp.counts.size_table import SizeTable, Table, frame_of
 from hierdp.measurements.measuring import Differs
 from hierdp.record.cautions import FROM_DATA
 
@@ -26,9 +26,10 @@ def compare(table: Table, again: Table) -> None:
     Differs
         If they differ; the message names the first row and column.
     """
-    if isinstance(table, SizeTable) or isinstance(again, SizeTable):
-        _compare_large(table, again)
+    if isinstance(table, SizeTable) and isinstance(again, SizeTable):
+        _compare_sizes(table, again)
         return
+    table, again = frame_of(table), frame_of(again)
     if list(table.columns) != list(again.columns):
         raise Differs(f"the table's columns are {list(table.columns)}, not {list(again.columns)}")
     if len(table) != len(again):
@@ -41,10 +42,7 @@ def compare(table: Table, again: Table) -> None:
             )
 
 
-def _compare_large(table: Table, again: Table) -> None:
-    if not isinstance(table, SizeTable) or not isinstance(again, SizeTable):
-        large = len(again) if isinstance(again, SizeTable) else len(table)
-        raise Differs(f"only large tables are in parts, and all of them; this one has {large:,} rows")
+def _compare_sizes(table: SizeTable, again: SizeTable) -> None:
     if table.counts.shape != again.counts.shape:
         raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
     for cut in again.cuts():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import SizeTable, Table
+from hierdp.counts.size_table import SizeTable, Table, parts_of
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
@@ -24,43 +24,48 @@ MEASUREMENTS = NAME
 NOT_PRIVATE = "NOT-PRIVATE.txt"
 """A file beside the tables of a simulated run, for readers who see the files and not the manifest."""
 
+LARGE = 20_000_000
+"""Rows beyond which a table is written as CSV only on request."""
+
 ALONE = "region"
 """Name of a release's only hierarchy in its list of regions."""
 
 
-def write_frame(frame: DataFrame, into: Path, name: str, csv_safe: bool = False) -> None:
-    """Write a table as Parquet and CSV; with `csv_safe`, no spreadsheet runs a name as a formula."""
-    frame.to_parquet(into / f"{name}.parquet", index=False)
-    with (into / f"{name}.csv").open("wb") as file:
-        file.writelines(csv_parts(frame, csv_safe))
-
-
 def write_parts(
-    parts: Iterable[DataFrame], into: Path, name: str, csv_safe: bool = False, as_csv: bool = False
+    parts: Iterable[DataFrame], into: Path, name: str, csv_safe: bool = False, as_csv: bool = True
 ) -> None:
-    """Write a large table as a folder of Parquet files, and as one CSV file if `as_csv`."""
+    """Write a table as Parquet and, if `as_csv`, as CSV; only one of its parts is in memory at a time.
+
+    With `csv_safe`, no spreadsheet runs a name as a formula.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder, texts = into / f"{name}.parquet", into / f"{name}.csv"
-    folder.mkdir()
-    with texts.open("wb") if as_csv else nullcontext() as file:
+    with ExitStack() as opened:
+        rows: pq.ParquetWriter | None = None
+        texts = opened.enter_context((into / f"{name}.csv").open("wb")) if as_csv else None
         for at, frame in enumerate(parts):
-            pq.write_table(arrow_of(frame), folder / part_name(at))
-            if file is not None:
-                file.writelines(csv_parts(frame, csv_safe, at == 0))
+            if rows is None:
+                rows = opened.enter_context(pq.ParquetWriter(into / f"{name}.parquet", schema_of(frame)))
+            rows.write_table(pa.Table.from_pandas(frame, rows.schema, preserve_index=False))
+            if texts is not None:
+                texts.writelines(csv_parts(frame, csv_safe, at == 0))
 
 
-def part_name(at: int) -> str:
-    """The name of a file of a large table."""
-    return f"part-{at:05d}.parquet"
-
-
-def arrow_of(frame: DataFrame) -> pa.Table:
-    """A part of a large table. A column of text is one in every part, even if all its entries are missing."""
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """The types of a table's columns; a column that has nothing but missing entries is text."""
     import pyarrow as pa
 
-    kinds = [(str(name), pa.string() if name in _texts(frame) else pa.int64()) for name in frame]
-    return pa.Table.from_pandas(frame, pa.schema(kinds), preserve_index=False)
+    found = pa.Schema.from_pandas(frame, preserve_index=False)
+    for at, one in enumerate(found):
+        if pa.types.is_null(one.type):
+            found = found.set(at, one.with_type(pa.string()))
+    return found
+
+
+def as_csv(table: Table, anyway: bool = False) -> bool:
+    """Whether a table is written as CSV as well: if it is not large, or the publisher wishes it."""
+    return anyway or len(table) <= LARGE
 
 
 def is_csv_of(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
@@ -231,14 +236,9 @@ def _spelt(regions: Mapping[str, Hierarchy]) -> Spelt:
     }
 
 
-def parts_of(table: Table) -> Iterable[DataFrame]:
-    """The rows of a table: one part, but for a large table."""
-    return table.parts() if isinstance(table, SizeTable) else (table,)
-
-
 def finest_parts(table: Table, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
     """`finest` of each part of a table that has rows of the last level; nothing if there are no regions."""
     spelt = _spelt(regions)  # once, not for each part
-    for part in table.parts(table.finest) if isinstance(table, SizeTable) else (table,):
+    for part in table.parts(table.finest) if isinstance(table, SizeTable) else parts_of(table):
         if (last := finest(part, regions, spelt)) is not None:
             yield last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import Table, frame_of, parts_of
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.measurements.file import FORMAT
@@ -51,7 +51,7 @@ OPTIONAL = (
 )
 """Further entries that a manifest may have."""
 
-REPORT_LAYOUT = 3
+REPORT_LAYOUT = 4
 """The manifest's `report`: which of the layouts of report.html a release has; manifests without it have 1."""
 
 
@@ -63,9 +63,8 @@ class Release:
     ----------
     mechanism : str
         Name of the method, as in the paper.
-    table : DataFrame or SizeTable
-        The released counts, in a column `count` or, for groups by region and size, `groups`. Group sizes of
-        more than 20 million rows are a `hierdp.counts.size_table.SizeTable`.
+    counts : DataFrame or SizeTable
+        The released counts, in a column `count` or, for groups by region and size, `groups`; see `table`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
     steps : sequence of Step
@@ -93,7 +92,7 @@ class Release:
     """
 
     mechanism: str
-    table: Any
+    counts: Table
     ledger: Ledger
     steps: Sequence[Step]
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -106,13 +105,22 @@ class Release:
     same_noise_as: SameNoise | None = None
     simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
 
+    @cached_property
+    def table(self) -> DataFrame:
+        """The released counts; `parts` takes less memory if they are many."""
+        return frame_of(self.counts)
+
+    def parts(self) -> Iterable[DataFrame]:
+        """The rows of the table, in parts of about a million rows if the counts are groups by size."""
+        return parts_of(self.counts)
+
     def __repr__(self) -> str:
         """A summary in one line."""
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
         proved, solved = count_proved(line.line for line in self.proved)
         private = "" if self.ledger.private else "; simulated noise: NOT private"
         steps = f"{proved:,} of {solved:,} steps proved optimal"
-        return f"Release({self.mechanism}: {len(self.table):,} rows, {spent}, {steps}{private})"
+        return f"Release({self.mechanism}: {len(self.counts):,} rows, {spent}, {steps}{private})"
 
     @property
     def proved(self) -> tuple[Proved, ...]:
@@ -130,18 +138,17 @@ class Release:
 
         None if the release has no regions.
         """
-        if isinstance(self.table, SizeTable):
-            import pandas as pd
+        import pandas as pd
 
-            return pd.concat(files.finest_parts(self.table, self.regions), ignore_index=True)
-        return files.finest(self.table, self.regions)
+        parts = list(files.finest_parts(self.counts, self.regions))
+        return pd.concat(parts, ignore_index=True) if parts else None
 
     @cached_property
     def holds(self) -> dict[str, bool | None]:
         """The properties of the counts; see `hierdp.record.properties`."""
         from hierdp.record.properties import holds
 
-        return holds(self.table, self.settings, self.regions)
+        return holds(self.counts, self.settings, self.regions)
 
     @cached_property
     def simulated_errors(self) -> Mapping[str, Any] | None:
@@ -153,7 +160,7 @@ class Release:
         """Warnings about numbers that promise little; see `hierdp.record.cautions`."""
         from hierdp.record.cautions import cautions
 
-        return cautions(self.table, self.ledger, self.settings)
+        return cautions(self.counts, self.ledger, self.settings)
 
     def manifest(
         self,
@@ -180,7 +187,7 @@ class Release:
             "settings": dict(self.settings),
             "taken_as_public": dict(self.taken_as_public),
             "holds": self.holds,
-            "standard_errors": standard_errors(self.table, claims["budget"]),
+            "standard_errors": standard_errors(self.counts, claims["budget"]),
             "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
@@ -218,9 +225,8 @@ class Release:
 
         ``released`` and, of the last level alone, ``finest``, both as Parquet and CSV; ``regions.csv``,
         ``manifest.json``, ``measurements.parquet``, ``proofs.zip``, ``report.html`` and ``SHA256SUMS``.
-        Tables of more than 20 million rows (a `SizeTable`) are folders of Parquet files of these names,
-        without CSV. Everything is written to a temporary folder beside the final one, which is then renamed.
-        So a release is never half written under its name.
+        Tables of more than 20 million rows have no CSV. Everything is written to a temporary folder beside
+        the final one, which is then renamed. So a release is never half written under its name.
 
         Parameters
         ----------
@@ -285,7 +291,7 @@ class Release:
         if report:
             from hierdp.reports.release import release_report
 
-            text = release_report(self.table, manifest)
+            text = release_report(self.counts, manifest)
             (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
         # In threads: most of the work, compression and text, needs no lock of Python's.
         with ThreadPoolExecutor(processors()) as pool:
@@ -346,14 +352,10 @@ def write_proofs(release: Release, into: Path) -> None:
 def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, large_csv: bool = False) -> None:
     """Write the tables and the manifest of a release into a folder that exists."""
     safe = bool(manifest["csv_safe"])
-    if isinstance(release.table, SizeTable):
-        last = files.finest_parts(release.table, release.regions)
-        files.write_parts(release.table.parts(), into, files.TABLE, safe, large_csv)
-        files.write_parts(last, into, files.FINEST, safe, large_csv)
-    else:
-        files.write_frame(release.table, into, files.TABLE, safe)
-        if (finest := release.finest()) is not None:
-            files.write_frame(finest, into, files.FINEST, safe)
+    csv = files.as_csv(release.counts, large_csv)
+    files.write_parts(release.parts(), into, files.TABLE, safe, csv)
+    if release.regions:
+        files.write_parts(files.finest_parts(release.counts, release.regions), into, files.FINEST, safe, csv)
     files.write_regions(release.regions, into, safe)
     if manifest["warning"]:
         (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_table import SizeTable, fits, narrow
+from hierdp.counts.layout import SIZES
+from hierdp.counts.size_table import SizeTable, aligned, fits, narrow
 from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
@@ -49,7 +50,7 @@ NAMES = (
 )
 
 FOLDERS = tuple(f"{name}.parquet" for name in (files.TABLE, files.FINEST))
-"""What is a folder of Parquet files if the table is large."""
+"""What is a folder of Parquet files in large releases of format 0.2."""
 
 _MOST_PARTS = 10_000
 
@@ -85,10 +86,11 @@ class TooLarge(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The contents of a release's folder; `table` is a DataFrame or a `SizeTable`."""
+    """The contents of a release's folder."""
 
     manifest: dict[str, Any]
     table: Any
+    """A `SizeTable` if it has a row for each region and size, in order; otherwise a DataFrame."""
     regions: dict[str, Hierarchy]
     measurements: Measurements | None = None
     """Read as they are needed; None in releases without the file."""
@@ -97,7 +99,7 @@ class Written:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The files of a release's folder, and those of its folders, which large tables are.
+    """The files of a release's folder, and those of its folders, which large tables of format 0.2 are.
 
     Raises
     ------
@@ -183,10 +185,12 @@ def read(folder: Path, limit: int | None = None) -> Written:
     manifest = read_manifest(folder, limit)
     safe = bool(manifest.get("csv_safe"))
     path = folder / f"{files.TABLE}.parquet"
-    table: Any = None if path.is_dir() else read_table(path, limit)
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
+    table: Any = _read(path, limit, lambda path, limit: _size_table(path, manifest, regions, limit))
+    if table is None and path.is_dir():
+        raise Unreadable(f"{path.name} has other rows than its regions and sizes")
     if table is None:
-        table = _large_table(path, manifest, regions, limit)
+        table = read_table(path, limit)
     measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
     return Written(manifest, table, regions, measurements)
 
@@ -279,16 +283,20 @@ def _table(path: Path, limit: int) -> DataFrame:
     import pandas as pd
 
     about = _metadata(path, limit)
-    rows, columns = about.num_rows, about.num_columns
+    _check_memory(path, about.num_rows, about.num_columns, limit)
+    return pd.read_parquet(path)
+
+
+def _check_memory(path: Path, rows: int, columns: int, limit: int, group: int | None = None) -> None:
+    """Refuse to read so many rows, or a row group, if that may take more memory than the limit."""
     if columns > _MOST_COLUMNS:
         raise Unreadable(f"{path.name} has {columns:,} columns: no release has that many")
     needed = _COPIES * 8 * rows * columns
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
-    needed += _COPIES * rows * _longest_texts(path)
+    needed += _COPIES * rows * _longest_texts(path, group)
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
-    return pd.read_parquet(path)
 
 
 def _measurements(path: Path, limit: int) -> Measurements | None:
@@ -304,51 +312,57 @@ def _measurements(path: Path, limit: int) -> Measurements | None:
     return Measurements(MeasurementsFile(path))
 
 
-def read_parts(folder: Path, many: int, limit: int = LIMIT) -> Iterator[DataFrame]:
-    """The parts of a large table, in their order.
-
-    Raises
-    ------
-    Unreadable
-        If there are not as many, or one is broken; and as `read`.
-    """
-    names = [files.part_name(at) for at in range(many)]
-    if (there := sorted(path.name for path in folder.iterdir())) != names:
-        raise Unreadable(f"{folder.name} has {len(there)} files; its table has {many} parts")
-    for name in names:
-        yield read_table(folder / name, limit)
+def read_parts(path: Path, limit: int = LIMIT) -> Iterator[DataFrame]:
+    """The rows of one of a release's Parquet files, one row group at a time; raises as `read`."""
+    for file in _files(path):
+        groups = _read(file, limit, _metadata).num_row_groups
+        for group in range(groups):
+            yield _read(file, limit, lambda path, limit, group=group: _row_group(path, limit, group))
 
 
-def _large_table(
-    folder: Path, manifest: Mapping[str, Any], regions: Mapping[str, Hierarchy], limit: int
-) -> SizeTable:
-    """A large table of regions and sizes, from its parts: they must be those of its regions, in order."""
+def _files(path: Path) -> list[Path]:
+    """The file, or the files of a folder."""
+    return sorted(path.iterdir()) if path.is_dir() else [path]
+
+
+def _row_group(path: Path, limit: int, group: int) -> DataFrame:
+    import pyarrow.parquet as pq
+
+    about = _metadata(path, limit)
+    _check_memory(path, about.row_group(group).num_rows, about.num_columns, limit, group)
+    found: DataFrame = pq.ParquetFile(path).read_row_group(group).to_pandas()
+    return found
+
+
+def _size_table(
+    path: Path, manifest: Mapping[str, Any], regions: Mapping[str, Hierarchy], limit: int
+) -> SizeTable | None:
+    """A table with a row for each region and size, in order; None if it is another one."""
     import numpy as np
 
-    if len(regions) != 1:
-        raise Unreadable(f"{folder.name} is a folder, and {files.REGIONS} lists {len(regions)} hierarchies")
-    (hierarchy,) = regions.values()
     most = manifest["settings"].get("max_size")
-    if isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 2**31:
-        raise Unreadable(f"{folder.name} is a folder, and the manifest has no max_size")
+    if len(regions) != 1 or isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 2**31:
+        return None
+    (hierarchy,) = regions.values()
     cells = hierarchy.size * (most + 1)
+    if not path.exists() or sum(_metadata(file, limit).num_rows for file in _files(path)) != cells:
+        return None
     if (needed := _COPIES * 8 * cells) > limit:
-        raise TooLarge(folder.name, needed, limit)
+        raise TooLarge(path.name, needed, limit)
     empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
-    counts: Ints = np.empty(empty.counts.shape, narrow(manifest["settings"].get("groups")))
-    cuts = empty.cuts()
-    parts = zip(cuts, empty.parts(), read_parts(folder, len(cuts), limit), strict=True)
-    for at, (cut, rows, part) in enumerate(parts):
-        same = list(part.columns) == list(rows.columns) and len(part) == len(rows)
-        if not same or part["groups"].dtype != np.int64 or not part.assign(groups=0).equals(rows):
-            raise Unreadable(
-                f"{folder.name}/{files.part_name(at)} has other rows than the regions of {files.REGIONS}"
-            )
-        found = part["groups"].to_numpy().reshape(-1, most + 1)
+    counts: Ints = np.empty(cells, narrow(manifest["settings"].get("groups")))
+    at = 0
+    for rows, part in aligned(empty.parts(), read_parts(path, limit)):
+        if list(part.columns) != SIZES or part["groups"].dtype != np.int64:
+            return None
+        if not part.assign(groups=0).equals(rows):
+            return None
+        found = part["groups"].to_numpy()
         if not fits(found, counts.dtype):  # a wrong release, which the checks will report
             counts = counts.astype(np.int64)
-        counts[cut] = found
-    return SizeTable(hierarchy, counts)
+        counts[at : at + len(part)] = found
+        at += len(part)
+    return SizeTable(hierarchy, counts.reshape(-1, most + 1))
 
 
 def _metadata(path: Path, limit: int) -> Any:
@@ -377,7 +391,7 @@ def _footer(path: Path) -> int:
     return size
 
 
-def _longest_texts(path: Path) -> int:
+def _longest_texts(path: Path, group: int | None = None) -> int:
     """Bytes of the longest value of each text column, added up; distinct values are read once."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -387,7 +401,8 @@ def _longest_texts(path: Path) -> int:
     names = [field.name for field in file.schema_arrow if not _is_number(field.type)]
     if not names:
         return 0
-    table = pq.ParquetFile(path, read_dictionary=names).read(columns=names)
+    file = pq.ParquetFile(path, read_dictionary=names)
+    table = file.read(columns=names) if group is None else file.read_row_group(group, columns=names)
     longest = 0
     for name in names:
         texts = table.column(name)

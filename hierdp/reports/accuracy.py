@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.counts.size_table import SizeTable, Table
 from hierdp.reports.page import Section, number
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ SIMULATED = (
 )
 
 
-def accuracy_section(table: Table, manifest: Mapping[str, Any]) -> Section:
+def accuracy_section(table: Any, manifest: Mapping[str, Any]) -> Section:
     """Standard errors where they are known; otherwise the noise of each measurement."""
-    if not isinstance(table, SizeTable) and "standard_error" in table:
+    if "standard_error" in table:
         known = table[table["standard_error"].notna()]
         if len(known):
             return _of_errors(known)

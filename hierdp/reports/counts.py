@@ -11,6 +11,7 @@ from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,20 +54,40 @@ def _section(figures: Sequence[str] = (), bars: Sequence[Bars] = ()) -> Section:
 
 def _of_sizes(table: Table, settings: Settings) -> Section:
     """The root's groups by size; the groups and entities of the first level's regions."""
-    if isinstance(table, SizeTable):  # the root's rows
-        table = next(table.parts())
-    top = table[table["level"] == 0] if (table["level"] == 0).any() else table
-    groups = top.groupby("size")["groups"].sum()
-    groups = groups[groups > 0]
-    if groups.empty:
+    sizes, groups = _of_root(table)
+    if not sizes.size:
         return _section()
     last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
-    x, y = groups.index.to_numpy(float), groups.to_numpy(float)
     title = "Groups by size, all regions together"
+    x_label = f"entities in a group{last}"
     return _section(
-        [figures.points(x, y, title, f"entities in a group{last}", "groups")],
-        _of_first_level(table.assign(entities=table["size"] * table["groups"]), "entities", ["groups"]),
+        [figures.points(sizes.astype(float), groups.astype(float), title, x_label, "groups")],
+        _of_first_level(_by_region(table), "entities", ["groups"]),
     )
+
+
+def _of_root(table: Table) -> tuple[Ints, Ints]:
+    """The sizes that some groups have, and how many."""
+    if isinstance(table, SizeTable):
+        groups = np.asarray(table.counts[0], np.int64)
+        sizes = np.flatnonzero(groups > 0)
+        return sizes, groups[sizes]
+    top = table[table["level"] == 0] if (table["level"] == 0).any() else table
+    found = top.groupby("size")["groups"].sum()
+    found = found[found > 0]
+    return found.index.to_numpy(), found.to_numpy()
+
+
+def _by_region(table: Table) -> DataFrame:
+    """The groups and entities of the first level's regions."""
+    if isinstance(table, SizeTable):
+        regions = table.hierarchy.frame()
+        regions = regions[regions["level"] == 1]
+        counts = table.counts[1 : 1 + len(regions)]
+        groups = counts.sum(axis=1, dtype=np.int64)
+        entities = np.einsum("rs,s->r", counts, np.arange(table.sizes), dtype=np.int64)
+        return regions.assign(groups=groups, entities=entities)
+    return table.assign(entities=table["size"] * table["groups"])
 
 
 def _of_first_level(table: DataFrame, drawn: str, more: Sequence[str] = ()) -> list[Bars]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from hierdp.counts.labels import Labels, named_table
+from hierdp.counts.labels import Labels, named_regions, named_table
 from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.origin import SameNoise
@@ -16,6 +17,9 @@ from hierdp.reports.accuracy import accuracy_section
 from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import count_proved
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST_VALUES = 100
 """Longer lists among the settings are in the manifest only."""
@@ -62,8 +66,11 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
 
 
 def _named(table: Table, labels: Labels) -> Table:
-    """The table with the names of codes; a large one has none in its figures."""
-    return table if isinstance(table, SizeTable) else named_table(table, labels)
+    """The table with the names of codes."""
+    if isinstance(table, SizeTable):
+        return replace(table, hierarchy=named_regions(table.hierarchy, labels))
+    named: DataFrame = named_table(table, labels)
+    return named
 
 
 def _cautions(manifest: Mapping[str, Any]) -> list[str]:
@@ -72,19 +79,20 @@ def _cautions(manifest: Mapping[str, Any]) -> list[str]:
 
 def about_section(table: Table, manifest: Mapping[str, Any], what: str) -> Section:
     """What was released or repaired, in plain words; it stands under the title without a heading."""
-    rows, where = f"{len(table):,} rows", _where(table)
+    rows = f"{len(table):,} rows"
     said = f"{what}: " if manifest["title"] else ""
     if manifest["budget"] is None:
         kept = manifest["settings"]["fixed"]
         text = (
             f"{said}Somebody else noised or estimated these counts. hierdp made them consistent: {rows}, in "
-            f"{where}, with the given counts beside the repaired ones."
+            "the files named released, with the given counts beside the repaired ones."
         )
         return Section("", [text + (f" Counts of {', '.join(kept)} are as given." if kept else "")])
     repaired = "; the noisy counts were then made to fit together" if manifest["solved"] else ""
     text = (
-        f"{said}{rows}, in {where}. To protect the people behind the counts, {manifest['mechanism']} added "
-        f"random noise to the true counts{repaired}. {_true_counts(manifest['settings'])}"
+        f"{said}{rows}, in the files named released. To protect the people behind the counts, "
+        f"{manifest['mechanism']} added random noise to the true counts{repaired}. "
+        f"{_true_counts(manifest['settings'])}"
     )
     return Section("", [text if said else text[0].upper() + text[1:]])
 
@@ -147,14 +155,6 @@ def _levels_of(settings: Mapping[str, Any]) -> list[str]:
     """The levels below the root of a table over one axis."""
     (levels,) = settings["axes"].values()
     return list(levels[1:])
-
-
-def _where(table: Table) -> str:
-    if isinstance(table, SizeTable):
-        return (
-            "the Parquet files of the folder released.parquet; this report shows the whole table's sums only"
-        )
-    return "released.csv and released.parquet"
 
 
 def _protected(ledger: Ledger) -> str:

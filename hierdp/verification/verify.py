@@ -135,7 +135,7 @@ def steps_of(release: Release) -> Sequence[Step]:
     manifest: dict[str, Any] = {"mechanism": release.mechanism, "settings": release.settings}
     manifest |= {"budget": release.ledger.as_dict(), "measurements": FORMAT}
     manifest["solved"] = [line.line for line in release.proved]
-    written = Written(manifest, release.table, dict(release.regions), release.measurements)
+    written = Written(manifest, release.counts, dict(release.regions), release.measurements)
     steps: list[Step] = []
 
     def prove(saved: SavedStep, model: Model, problems: Sequence[str]) -> Certificate:

@@ -40,10 +40,10 @@ def edit_table(change):
 
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
-        files.write_frame(table, folder, files.TABLE)
+        files.write_parts([table], folder, files.TABLE)
         if (folder / "finest.parquet").exists():
             finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
-            files.write_frame(finest, folder, files.FINEST)
+            files.write_parts([finest], folder, files.FINEST)
 
     return changed
 

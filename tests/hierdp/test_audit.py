@@ -396,7 +396,7 @@ def peeking(case, mend):
 
     def run(table, noise):
         made = case.run(table, noise)
-        return replace(made, table=mend(made.table.copy(), table))
+        return replace(made, counts=mend(made.table.copy(), table))
 
     return replace(case, run=run)
 

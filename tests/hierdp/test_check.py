@@ -193,10 +193,9 @@ def change_cells(folder, row=-1, by=1):
     table = pd.read_parquet(folder / "released.parquet")
     value = "groups" if "groups" in table else "count"
     table.loc[table.index[row], value] += by
-    files.write_frame(table, folder, files.TABLE)
-    files.write_frame(
-        files.finest(table, files.read_regions_of(folder / files.REGIONS)), folder, files.FINEST
-    )
+    files.write_parts([table], folder, files.TABLE)
+    last = files.finest(table, files.read_regions_of(folder / files.REGIONS))
+    files.write_parts([last], folder, files.FINEST)
 
 
 def change_parquet_alone(folder):
@@ -208,7 +207,7 @@ def change_parquet_alone(folder):
 def change_finest_alone(folder):
     table = pd.read_parquet(folder / "finest.parquet")
     table.iloc[0, -1] += 1
-    files.write_frame(table, folder, "finest")
+    files.write_parts([table], folder, "finest")
 
 
 def swap_regions(folder):
@@ -218,10 +217,9 @@ def swap_regions(folder):
     names = {"02a": "02b", "02b": "02a"}
     for column in ("region",) if "region" in table else ("o", "d"):
         table.loc[last, column] = table.loc[last, column].replace(names)
-    files.write_frame(table, folder, files.TABLE)
-    files.write_frame(
-        files.finest(table, files.read_regions_of(folder / files.REGIONS)), folder, files.FINEST
-    )
+    files.write_parts([table], folder, files.TABLE)
+    last = files.finest(table, files.read_regions_of(folder / files.REGIONS))
+    files.write_parts([last], folder, files.FINEST)
 
 
 def change_csv(folder):

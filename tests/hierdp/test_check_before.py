@@ -90,7 +90,7 @@ def test_ranges_released_before_and_changed_fail(ranges, kind, column):
     table = pd.read_parquet(ranges / kind / "released.parquet")
     # Of a wavelet, no more than its counts was released: any that come from whole coefficients hold.
     table.loc[table.index[-1], column] += 0.3 if kind == "Wavelet" else 1
-    files.write_frame(table, ranges / kind, files.TABLE)
+    files.write_parts([table], ranges / kind, files.TABLE)
     seal.seal(ranges / kind)
     assert "table from steps" in failed(ranges / kind)
 
@@ -113,7 +113,7 @@ def test_noisy_counts_of_before_are_whole_and_of_all_but_the_root(ranges, edit):
     folder = ranges / "H_b^c"
     table = pd.read_parquet(folder / "released.parquet")
     edit(table)
-    files.write_frame(table, folder, files.TABLE)
+    files.write_parts([table], folder, files.TABLE)
     seal.seal(folder)
     assert "table from steps" in failed(folder)
 
@@ -285,7 +285,7 @@ def test_so_many_groups_without_measurements_are_not_made_up(counts, groups):
     (folder / "proofs.zip").unlink()
     table = pd.read_parquet(folder / "released.parquet")
     table.loc[0, "groups"] = groups
-    files.write_frame(table, folder, files.TABLE)
+    files.write_parts([table], folder, files.TABLE)
     with pytest.raises(InputError, match="noisy counts"):
         check(folder, limit=10**9)
 

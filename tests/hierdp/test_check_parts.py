@@ -40,6 +40,7 @@ from hierdp.check.proofs import (
     check_proofs,
 )
 from hierdp.check.rerun import Rerun
+from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.measurements.measuring import Differs
@@ -88,7 +89,7 @@ def made(tmp_path_factory):
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
         seal.seal(folder)
-        return written.Written(manifest, one.table, dict(one.regions), one.measurements), folder
+        return written.Written(manifest, one.counts, dict(one.regions), one.measurements), folder
 
     return of_kind
 
@@ -233,6 +234,10 @@ def test_relations_with_a_common_prefix_differ(made):
 
 
 def changed(table, row, column, by):
+    if isinstance(table, SizeTable):
+        counts = table.counts.copy()
+        counts.flat[row] += by
+        return replace(table, counts=counts)
     table = table.copy()
     table.loc[table.index[row], column] += by
     return table
@@ -247,7 +252,7 @@ def test_a_changed_table_is_caught(made):
     }
     assert all({"consistent", "table from steps"} <= line.keys() for line in lines.values())
     assert all(("total" in line) == (row == 0) for (row, _), line in lines.items())
-    least = changed(read.table, 0, "groups", -1 - read.table["groups"][0])
+    least = changed(read.table, 0, "groups", -1 - read.table.counts[0, 0])
     assert "non-negative" in failed(replace(read, table=least), folder)
     ranges, folder = made("ranges")
     for by in (2e-4, -2e-4):  # more than the tolerance for sums of floats
@@ -256,7 +261,8 @@ def test_a_changed_table_is_caught(made):
 
 def test_a_region_that_is_not_listed(made):
     read, _ = made("sizes")
-    table = read.table.assign(region=read.table.region.replace("b", "x"))
+    table = read.table.frame()
+    table = table.assign(region=table.region.replace("b", "x"))
     wrong = broken(table, read.manifest["settings"], read.regions)["consistent"]
     assert wrong == "level 1: there is no region 'x'"
 
@@ -278,7 +284,7 @@ def test_the_finest_table_is_the_last_level(made, tmp_path):
     read, folder = made("sizes")
     (line,) = _check_tables(folder, read, 10**9)
     assert line.verdict == HOLDS
-    write_tables_again = changed(files.finest(read.table, read.regions), 0, "groups", 1)
+    write_tables_again = changed(next(files.finest_parts(read.table, read.regions)), 0, "groups", 1)
     for name in (f"{files.TABLE}.csv", f"{files.FINEST}.csv"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     write_tables_again.to_parquet(tmp_path / f"{files.FINEST}.parquet", index=False)

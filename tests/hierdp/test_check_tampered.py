@@ -71,10 +71,10 @@ def in_table(change):
 
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
-        files.write_frame(table, folder, files.TABLE)
+        files.write_parts([table], folder, files.TABLE)
         finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
         if finest is not None:
-            files.write_frame(finest, folder, files.FINEST)
+            files.write_parts([finest], folder, files.FINEST)
 
     return changed
 

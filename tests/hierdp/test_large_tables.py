@@ -1,24 +1,23 @@
-"""Tables of group sizes too large for a DataFrame are written in parts, with the same rows and checks."""
+"""Tables are written and read in parts, of any size; older large ones are folders of files."""
 
-import shutil
 import tracemalloc
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from test_check_before import BEFORE
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import SizeTable, aligned
 from hierdp.execution import seal
-from hierdp.record import files, properties
+from hierdp.record import files, properties, written
 from tests.marks import quick
-
-PARTS = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "part-00003.parquet"]
 
 
 def made(method="M_c^dp"):
@@ -31,8 +30,8 @@ def made(method="M_c^dp"):
 
 @pytest.fixture
 def large(monkeypatch):
-    """Tables of 51 rows or more are written in parts of four regions (of 16) with 5 sizes each."""
-    monkeypatch.setattr(size_table, "LARGE", 50)
+    """Tables are written in parts of four regions (of 16) with 5 sizes each; large ones have no CSV."""
+    monkeypatch.setattr(files, "LARGE", 50)
     monkeypatch.setattr(size_table, "PART", 21)
 
 
@@ -52,31 +51,29 @@ def sealed(folder):
 
 def test_parts_have_the_rows_of_the_table(tmp_path, monkeypatch):
     whole = made().write(tmp_path / "whole")
-    monkeypatch.setattr(size_table, "LARGE", 50)
     monkeypatch.setattr(size_table, "PART", 21)
     release = made()
     folder = release.write(tmp_path / "parts")
-    assert sorted(path.name for path in (folder / "released.parquet").iterdir()) == PARTS
-    for name in ("released", "finest"):
-        assert not (folder / f"{name}.csv").exists()
-        rows = [pd.read_parquet(path) for path in sorted((folder / f"{name}.parquet").iterdir())]
-        assert pd.concat(rows, ignore_index=True).equals(pd.read_parquet(whole / f"{name}.parquet"))
-        kinds = {pq.read_schema(path).remove_metadata() for path in (folder / f"{name}.parquet").iterdir()}
-        assert len(kinds) == 1  # a reader of the whole folder uses the first part's types
+    assert [len(part) for part in release.parts()] == [20] * 4
+    for name, groups in (("released", 4), ("finest", 3)):
+        file = pq.ParquetFile(folder / f"{name}.parquet")
+        assert file.num_row_groups == groups
+        assert pd.read_parquet(folder / f"{name}.parquet").equals(pd.read_parquet(whole / f"{name}.parquet"))
+        assert (folder / f"{name}.csv").read_bytes() == (whole / f"{name}.csv").read_bytes()
     assert release.finest().equals(pd.read_parquet(whole / "finest.parquet"))
     assert (folder / "proofs.zip").read_bytes() == (whole / "proofs.zip").read_bytes()
-    assert "the folder released.parquet" in (folder / files.REPORT).read_text()
-    assert "released.csv" not in (folder / files.REPORT).read_text()
+    assert {verdict for verdict, _ in verdicts(whole).values()} <= {HOLDS, OPEN}  # read in other parts
 
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("method", quick(["M_c^dp", "M_H^r"]))
-def test_a_release_in_parts_passes_its_check(tmp_path, method):
+def test_a_large_release_passes_its_check(tmp_path, method):
     folder = made(method).write(tmp_path / "out")
+    assert not (folder / "released.csv").exists()
+    assert not (folder / "finest.csv").exists()
     found = verdicts(folder)
     assert {verdict for verdict, _ in found.values()} <= {HOLDS, OPEN, "not claimed"}
-    assert found["files"][1] == "13 files as sealed"
-    assert found["tables"] == (HOLDS, "all parts and levels agree")
+    assert found["tables"] == (HOLDS, "all files and levels agree")
     assert found["report"][0] == HOLDS
     made().write(folder, overwrite=True)  # allowed, because it is an unchanged release
 
@@ -85,10 +82,12 @@ def test_a_release_in_parts_passes_its_check(tmp_path, method):
 def test_a_large_table_is_written_as_csv_on_request(tmp_path, monkeypatch):
     folder = made().write(tmp_path / "parts", large_csv=True)
     assert failed(folder) == {}
-    monkeypatch.setattr(size_table, "LARGE", 100)
+    monkeypatch.setattr(files, "LARGE", 100)
     whole = made().write(tmp_path / "whole")
     for name in ("released.csv", "finest.csv"):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
+    (whole / "finest.csv").unlink()
+    assert "finest.csv" in failed(sealed(whole))["tables"]  # a small table has both
 
 
 @pytest.mark.usefixtures("large")
@@ -100,32 +99,29 @@ def test_a_csv_that_differs_is_found(tmp_path):
 
 
 def change(folder, name, column, row, value):
+    """Change an entry of a file, and write it with other row groups."""
     path = folder / name
     frame = pd.read_parquet(path)
     frame.loc[row, column] = value
-    pq.write_table(files.arrow_of(frame), path)
+    frame.to_parquet(path, index=False, row_group_size=13)
+    return sealed(folder)
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("part", quick(PARTS, every=3))
-def test_a_changed_part_is_found(tmp_path, part):
+@pytest.mark.parametrize("row", quick([7, 27, 47, 67], every=3))
+def test_a_changed_count_is_found(tmp_path, row):
     folder = made().write(tmp_path / "out")
-    change(folder, f"released.parquet/{part}", "groups", 7, 99)
-    found = failed(folder)
-    assert found["files"] == f"released.parquet/{part} is not the file that was released"
-    found = failed(sealed(folder))
-    assert "'groups' is not what the steps give" in " ".join(found.values())
-    assert "adding" in " ".join(found) or "consistent" in found
+    found = failed(change(folder, "released.parquet", "groups", row, 99))
+    assert found["table from steps"] == f"row {row + 1} of the table: 'groups' is not what the steps give"
+    assert "do not add up" in found["consistent"]
 
 
 @pytest.mark.usefixtures("large")
 def test_a_count_that_is_right_in_its_last_32_bits_is_found(tmp_path):
     """Counts are held in 32 bits where all groups fit."""
     folder = made().write(tmp_path / "out")
-    name = f"released.parquet/{PARTS[3]}"
-    value = int(pd.read_parquet(folder / name)["groups"].iloc[7]) + 2**32
-    change(folder, name, "groups", 7, value)
-    found = failed(sealed(folder))
+    value = int(pd.read_parquet(folder / "released.parquet")["groups"].iloc[67]) + 2**32
+    found = failed(change(folder, "released.parquet", "groups", 67, value))
     assert "'groups' is not what the steps give" in found["table from steps"]
     assert "do not add up" in found["consistent"]
 
@@ -135,53 +131,91 @@ def test_a_count_that_is_right_in_its_last_32_bits_is_found(tmp_path):
     ("column", "value"),
     quick([("region", "12"), ("parent", "9"), ("size", 8), ("level", 0), ("level_name", "x")], every=2),
 )
-def test_a_part_with_other_rows_is_found(tmp_path, column, value):
+def test_a_table_with_other_rows_is_found(tmp_path, column, value):
     folder = made().write(tmp_path / "out")
-    change(folder, f"released.parquet/{PARTS[1]}", column, 7, value)
-    why = f"released.parquet/{PARTS[1]} has other rows than the regions of regions.csv"
-    assert failed(sealed(folder)) == {"readable": why}
+    found = failed(change(folder, "released.parquet", column, 27, value))
+    assert found["table from steps"] == "the table does not have one row for each region and size, in order"
+
+
+@pytest.mark.usefixtures("large")
+def test_rows_in_another_order_are_found(tmp_path):
+    folder = made().write(tmp_path / "out")
+    path = folder / "released.parquet"
+    pd.read_parquet(path)[::-1].to_parquet(path, index=False)
+    assert "in order" in failed(sealed(folder))["table from steps"]
 
 
 @pytest.mark.usefixtures("large")
 def test_another_finest_level_is_found(tmp_path):
     folder = made().write(tmp_path / "out")
-    change(folder, f"finest.parquet/{PARTS[1]}", "groups", 3, 99)
-    assert failed(sealed(folder)) == {"tables": "finest.parquet is not the last level of released.parquet"}
+    why = "finest.parquet is not the last level of released.parquet"
+    assert failed(change(folder, "finest.parquet", "groups", 23, 99)) == {"tables": why}
+    made().write(folder, overwrite=True)
+    path = folder / "finest.parquet"
+    pd.read_parquet(path)[:-1].to_parquet(path, index=False)
+    assert failed(sealed(folder)) == {"tables": why}
 
 
-@pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("name", ["part-00004.parquet", "other.txt"])
-def test_an_added_part_is_found(tmp_path, name):
-    folder = made().write(tmp_path / "out")
-    shutil.copy(folder / f"released.parquet/{PARTS[0]}", folder / f"released.parquet/{name}")
-    assert failed(folder)["files"] == f"released.parquet/{name} was added"
-    found = failed(sealed(folder))
-    assert found["readable"] == "released.parquet has 5 files; its table has 4 parts"
+def test_pieces_of_two_tables():
+    table = pd.DataFrame({"x": range(7)})
+    ones, others = [table[:3], table[3:]], [table[:2], table[2:6], table[6:]]
+    found = [(one["x"].tolist(), other["x"].tolist()) for one, other in aligned(ones, others)]
+    assert found == [([0, 1], [0, 1]), ([2], [2]), ([3, 4, 5], [3, 4, 5]), ([6], [6])]
+    for pair in ((ones, others[:2]), (ones[:1], others), (ones, [])):
+        for one, other in (pair, pair[::-1]):
+            assert not all(a.equals(b) for a, b in aligned(one, other))
 
 
-@pytest.mark.usefixtures("large")
-def test_a_missing_part_is_found(tmp_path):
-    folder = made().write(tmp_path / "out")
-    (folder / f"released.parquet/{PARTS[2]}").unlink()
-    found = failed(folder)
+# --- large releases of format 0.2, whose tables are folders of files -------------------------------------
+
+PARTS = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "part-00003.parquet"]
+
+
+@pytest.fixture
+def before(tmp_path):
+    with ZipFile(BEFORE.with_name("releases-0.2-large.zip")) as zipped:
+        zipped.extractall(tmp_path)
+    return tmp_path / "parts"
+
+
+def test_a_folder_of_parts_passes(before):
+    found = verdicts(before)
+    assert {verdict for verdict, _ in found.values()} <= {HOLDS, OPEN}
+    assert found["tables"][0] == found["table from steps"][0] == HOLDS
+    assert len(written.read(before).table) == 80
+
+
+@pytest.mark.parametrize("name", ["part-00004.parquet", "other.parquet"])
+def test_an_added_part_is_found(before, name):
+    part = before / f"released.parquet/{PARTS[0]}"
+    (before / f"released.parquet/{name}").write_bytes(part.read_bytes())
+    assert failed(before)["files"] == f"released.parquet/{name} was added"
+    assert failed(sealed(before))["readable"] == "released.parquet has other rows than its regions and sizes"
+
+
+def test_a_missing_part_is_found(before):
+    (before / f"released.parquet/{PARTS[2]}").unlink()
+    found = failed(before)
     assert found["files"] == f"released.parquet/{PARTS[2]} is missing"
-    assert found["readable"] == "released.parquet has 3 files; its table has 4 parts"
+    assert found["readable"] == "released.parquet has other rows than its regions and sizes"
 
 
-@pytest.mark.usefixtures("large")
-def test_a_link_in_place_of_a_part_is_not_read(tmp_path):
-    folder = made().write(tmp_path / "out")
-    part = folder / f"released.parquet/{PARTS[0]}"
+def test_a_changed_part_is_found(before):
+    path = before / f"released.parquet/{PARTS[1]}"
+    frame = pd.read_parquet(path)
+    frame.loc[7, "groups"] = 99
+    frame.to_parquet(path, index=False)
+    assert "'groups' is not what the steps give" in failed(sealed(before))["table from steps"]
+
+
+def test_a_link_in_place_of_a_part_is_not_read(before, tmp_path):
+    part = before / f"released.parquet/{PARTS[0]}"
     part.rename(tmp_path / "elsewhere")
     part.symlink_to(tmp_path / "elsewhere")
-    assert failed(folder) == {"files": f"{PARTS[0]!r}: a release contains regular files only"}
+    assert failed(before) == {"files": f"{PARTS[0]!r}: a release contains regular files only"}
 
 
-@pytest.mark.usefixtures("large")
-def test_a_folder_in_place_of_a_small_table_is_found(tmp_path, monkeypatch):
-    folder = made().write(tmp_path / "out")
-    monkeypatch.setattr(size_table, "LARGE", 100)
-    assert "only large tables are in parts" in " ".join(failed(folder).values())
+# --- counts ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -226,7 +260,7 @@ def test_rows_are_made_a_part_at_a_time(monkeypatch):
 
 
 def test_the_option_of_the_command_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(size_table, "LARGE", 5)
+    monkeypatch.setattr(files, "LARGE", 5)
     table = tmp_path / "homes.csv"
     table.write_text("state,home\n" + "".join(f"{n % 2},{n}\n" for n in range(8)))
     where = "--levels state --group home --max-size 3 --simulate 1 --regions-from-data --groups-from-data"

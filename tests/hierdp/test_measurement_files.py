@@ -483,7 +483,7 @@ def test_boxes_and_their_names_follow_from_the_hierarchy(edit, written):
     before = table.copy()
     edit(table)
     assert not table.equals(before)
-    files.write_frame(table, folder, files.TABLE)
+    files.write_parts([table], folder, files.TABLE)
     seal.seal(folder)
     assert "table from steps" in failed(folder)
 
@@ -492,7 +492,7 @@ def test_two_bins_of_one_name_are_found(tmp_path):
     flat = Hierarchy.flat("town", list("uvw"))
     made = range_query(Histogram(np.arange(3), (Names.of("town", flat),)), 1.0, SimulatedNoise(1), "Wavelet")
     named = made.table.assign(town_from=list("uvv"), town_to=list("uvv"))
-    folder = replace(made, table=named).write(tmp_path / "out")
+    folder = replace(made, counts=named).write(tmp_path / "out")
     (line,) = [line for line in check(folder) if line.check == "table from steps"]
     assert (line.verdict, line.why) == (FAILS, "two bins of 'town' have the same name")
 

@@ -244,8 +244,8 @@ def in_plan(**changed):
 
 
 TAMPERED = {
-    "a person in another group": (lambda one: replace(one, table=moved(one.table)), "table from steps"),
-    "a person where none can be": (lambda one: replace(one, table=in_zero(one.table)), "shape"),
+    "a person in another group": (lambda one: replace(one, counts=moved(one.table)), "table from steps"),
+    "a person where none can be": (lambda one: replace(one, counts=in_zero(one.table)), "shape"),
     "another share": (
         in_plan(query_shares={"total": "1/2", "two": 0, "age": 0, "detailed": "1/2"}),
         "budget: queries",

@@ -16,7 +16,6 @@ import universe
 from hierdp import release
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from tests.marks import quick
 
@@ -117,7 +116,7 @@ def run(case, people, rows, by_row=False):
     axes = made.settings.get("range_query", made.settings).get("axes", ())
     listed |= {(axis["name"], i) for axis in axes if mechanism in BINS for i in range(axis["bins"])}
     groups = 0 if made.settings.get("groups_are") != "public" else made.settings["groups"]
-    if isinstance(made.table, SizeTable) or mechanism == "group-size":
+    if mechanism == "group-size":
         groups = made.settings["groups"]
     return listed, groups, made.ledger, noise.asked
 

@@ -10,13 +10,12 @@ from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.group_size.fits import AT_ONCE
-from hierdp.mechanisms.group_size.mechanism import released_sizes, table_of
+from hierdp.mechanisms.group_size.mechanism import released_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS, Grouping
 from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
-from models.arithmetic.arrays import Ints
 
 
 def rerun(
@@ -26,10 +25,10 @@ def rerun(
     (places,) = regions.values()
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     groups, sizes = settings["groups"], settings["max_size"] + 1
-    if len(table) != places.size * sizes:  # before arrays of that shape are made
-        raise Differs(f"the table has {len(table)} rows, its steps give {places.size * sizes}")
+    if not isinstance(table, SizeTable):  # before arrays of its shape are made
+        raise Differs("the table does not have one row for each region and size, in order")
     window = settings.get("window") if "window" in method.takes else None
-    grouping = _grouping(table, manifest, sizes) if "solved" in manifest else None
+    grouping = _grouping(table, manifest) if "solved" in manifest else None
     epsilon = manifest["budget"]["epsilon"]
     try:
         counts, again = released_sizes(
@@ -37,7 +36,7 @@ def rerun(
         )
     except NotProved as apart:
         raise Differs(str(apart)) from None
-    return table_of(places, counts), again
+    return SizeTable(places, counts), again
 
 
 def other(
@@ -55,20 +54,15 @@ def other(
     return kept if window is None else {**kept, "window": window}, method.solving(solver)
 
 
-def _grouping(table: Table, manifest: Mapping[str, Any], sizes: int) -> Grouping:
+def _grouping(table: SizeTable, manifest: Mapping[str, Any]) -> Grouping:
     """Which problems were solved together: in releases before 0.2.0, neither many regions nor some sizes."""
     batched = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
-    return Grouping(batched, _in_blocks(manifest), _whole(table, sizes))
+    return Grouping(batched, _in_blocks(manifest), table.counts[0])
 
 
 def _in_blocks(manifest: Mapping[str, Any]) -> bool:
     step = METHODS[manifest["mechanism"]].step
     return all(line["step"] != step for line in manifest["solved"])
-
-
-def _whole(table: Table, sizes: int) -> Ints:
-    """The counts by size of the first region, of which all others are parts."""
-    return table.counts[0] if isinstance(table, SizeTable) else table["groups"].to_numpy()[:sizes]
 
 
 CHECKING = Checking(shape_of_sizes, rerun=rerun, neighbours=ENTITY, other=other)

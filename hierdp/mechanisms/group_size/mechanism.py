@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from hierdp import execution
-from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.counts.size_table import SizeTable, narrow
@@ -155,7 +154,7 @@ def group_size(
     counts, settings = released_sizes(places, groups, sizes, epsilon, measure, steps, chosen, solver.window)
     return Release(
         chosen.name,
-        table_of(places, counts),
+        SizeTable(places, counts),
         Ledger(epsilon, 0.0, ENTITY, measure.measurements.spends),
         steps.kept,
         settings,
@@ -274,9 +273,3 @@ def settings_of(
 
 def _inconsistent(hierarchy: Hierarchy, counts: Any) -> dict[str, Any]:
     return {"constraint_violations": constraint_violations(hierarchy.tree, counts)}
-
-
-def table_of(hierarchy: Hierarchy, counts: Ints) -> Any:
-    """One row for each region and size: a DataFrame, or a `SizeTable` if that would be too large."""
-    table = SizeTable(hierarchy, counts)
-    return table if len(table) > size_table.LARGE else table.frame()
