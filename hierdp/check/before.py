@@ -17,7 +17,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at
-from hierdp.counts.size_table import fits, narrow
+from hierdp.counts.size_table import fits, frame_of, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs
@@ -242,7 +242,7 @@ def _counts_of_counts(release: Written, proofs: Path, limit: int) -> list[Ints]:
     if "size_budget" in settings:
         above = math.ceil(5 * math.sqrt(2) / settings["size_budget"])
         answers.append(np.array([settings["max_size"] - above]))
-    sizes = _numbers_of_sizes(release.table, settings, levels)
+    sizes = _numbers_of_sizes(frame_of(release.table), settings, levels)
     if (needed := 16 * sum(sizes)) > limit:
         raise TooLarge("its noisy counts", needed, limit)
     numbers: Ints = np.zeros((places.size, 1), dtype=np.int64)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import SIZES
+from hierdp.counts.layout import REGION, SIZES, Layout
+from hierdp.counts.size_runs import Runs
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -90,6 +91,25 @@ def frame_of(table: Table) -> DataFrame:
 def parts_of(table: Table) -> Iterable[DataFrame]:
     """The rows of a table, in parts."""
     return table.parts() if isinstance(table, SizeTable) else (table,)
+
+
+def runs_of(table: Table, places: Hierarchy) -> Runs:
+    """The groups by size of a table, one row for each region of all levels.
+
+    Raises
+    ------
+    InputError
+        If the table has a region that is not one of these.
+    """
+    if isinstance(table, SizeTable):
+        return Runs.from_dense(table.counts)
+    level, node = table["level"].to_numpy(), np.full(len(table), -1, np.int64)
+    for depth, start in enumerate(places.tree.level_start[:-1].tolist()):
+        rows = np.flatnonzero(level == depth)
+        (at,) = Layout((REGION,)).places(table.iloc[rows], {REGION: places}, depth)
+        node[rows] = start + at
+    sizes, groups = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
+    return Runs.added(node, sizes, groups, places.tree.size)
 
 
 def aligned(ones: Iterable[DataFrame], others: Iterable[DataFrame]) -> Iterator[tuple[DataFrame, DataFrame]]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import runs_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.truth import TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
@@ -44,7 +42,7 @@ def levels(
     (places,) = regions.values()
     tree, largest = places.tree, int(settings["max_size"])
     width = largest + 1
-    true, released = data.runs.capped(largest), _runs(table, places)
+    true, released = data.runs.capped(largest), runs_of(table, places)
     distance = earth_movers_runs(true, released)
     found = []
     for number, name in enumerate(places.levels):
@@ -64,32 +62,6 @@ def levels(
 
 def _keyed(runs: Runs, width: int) -> tuple[Ints, Ints]:
     return runs.row * width + runs.sizes, runs.counts
-
-
-def _runs(table: Any, places: Hierarchy) -> Runs:
-    """The released groups, one row for each region of all levels."""
-    if isinstance(table, SizeTable):
-        return Runs.from_dense(table.counts)
-    level = table["level"].to_numpy()
-    node = np.full(len(table), -1, np.int64)
-    for number, names in enumerate(places.names):
-        rows = np.flatnonzero(level == number)
-        node[rows] = (
-            _positions(table["region"].to_numpy(object)[rows], names) + places.tree.level_start[number]
-        )
-    sizes, groups = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
-    return Runs.added(node, sizes, groups, places.tree.size)
-
-
-def _positions(names: Any, known: Any) -> Ints:
-    import pandas as pd
-
-    found: Ints = pd.Index(known, dtype=object).get_indexer(names).astype(np.int64)
-    if (found < 0).any():
-        raise InputError(
-            f"the release has a region {names[found < 0][0]!r} that is not in its list of regions"
-        )
-    return found
 
 
 READING = ("group", "groups", "entities", "levels", "regions", "region", "root", "unknown")

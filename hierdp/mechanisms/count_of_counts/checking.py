@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Regions
+from hierdp.counts.size_table import Table, runs_of
+from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def rerun(
-    measure: Measure, solve: Solving, table: DataFrame, manifest: Mapping[str, Any], regions: Regions
+    measure: Measure, solve: Solving, table: Table, manifest: Mapping[str, Any], regions: Regions
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public regions and groups."""
     (places,) = regions.values()
@@ -32,7 +32,7 @@ def rerun(
     if plan.name != manifest["mechanism"]:
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     public = plan.group_budget is None
-    groups, total = (_groups(table, places), None) if public else (None, settings["groups"])
+    groups, total = (_groups_of(table, places), None) if public else (None, settings["groups"])
     several = any(line.get("problems", 1) > 1 for line in manifest["solved"])
     epsilon = manifest["budget"]["epsilon"]
     try:
@@ -40,6 +40,14 @@ def rerun(
     except NotProved as other:
         raise Differs(str(other)) from None
     return table_of(places, runs), found
+
+
+def _groups_of(table: Table, places: Hierarchy) -> Ints:
+    """The released number of groups of each region."""
+    try:
+        return runs_of(table, places).groups
+    except InputError as wrong:
+        raise Differs(str(wrong)) from None
 
 
 def plan_in(settings: Mapping[str, Any]) -> CountOfCountsPlan:
@@ -51,20 +59,6 @@ def plan_in(settings: Mapping[str, Any]) -> CountOfCountsPlan:
     largest, smallest = settings["max_size"], settings["smallest_size"]
     named = f"{BOTTOM_UP} {method}" if alone else method
     return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
-
-
-def _groups(table: DataFrame, regions: Hierarchy) -> Ints:
-    """The released number of groups of each region."""
-    import pandas as pd
-
-    groups = np.zeros(regions.size, dtype=np.int64)
-    for level, names in enumerate(regions.names):
-        here = table.loc[(table["level"] == level).to_numpy(), ["region", "groups"]]
-        at = pd.Index(names, dtype=object).get_indexer(pd.Index(here["region"], dtype=object))
-        if (at < 0).any():
-            raise Differs(f"level {level} has a region that is not in the list of regions")
-        np.add.at(groups[regions.tree.nodes_of(level)], at, here["groups"].to_numpy(np.int64))
-    return groups
 
 
 CHECKING = Checking(
