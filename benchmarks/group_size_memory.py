@@ -83,7 +83,7 @@ def run(
     from hierdp.privacy.tabulated import TabulatedNoise
     from hierdp.record.files import ALONE
     from hierdp.record.release import Release
-    from hierdp.record.spool import ALL, Steps
+    from hierdp.record.spool import Steps
     from hierdp.tables import group_sizes
 
     large = counts + 1 if whole else counts // 5
@@ -102,7 +102,7 @@ def run(
         stages = Stages(counts)
         data = group_sizes(source, **where)
         yield stages.end("read and count")
-        door, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()), ALL)
+        door, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()))
         places, groups = data.hierarchy, data.groups
         del data
         noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, door, steps_of)

@@ -24,7 +24,7 @@ from hierdp.privacy.budget import Ledger
 from hierdp.record import written
 from hierdp.record.cautions import FROM_DATA
 from hierdp.record.release import Release
-from hierdp.record.spool import ALL, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Step
 from hierdp.record.written import Written
 from models import Model
@@ -105,7 +105,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
         settings, solving = checking.other(method, manifest["settings"], **options)
         wanted = {key: value for key, value in manifest.items() if key != "solved"}
         wanted |= {"mechanism": method, "settings": settings}
-        steps = Steps(solving, ALL)
+        steps = Steps(solving)
         table, found = checking.rerun(measure, steps, release.table, wanted, release.regions)
         measure.end()
     except OtherQuery as other:
@@ -123,8 +123,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
         Ledger.from_dict(release.manifest["budget"]),
         steps.kept,
         found,
-        tuple(steps.proved),
-        release.regions,
+        regions=release.regions,
         measurements=measurements,
     )
 

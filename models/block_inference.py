@@ -109,11 +109,6 @@ class BlockInference:
         """Shape of an answer: nodes by cells."""
         return self.tree.size, self.workload.cells
 
-    @property
-    def answer_size(self) -> int:
-        """How many numbers an answer holds."""
-        return self.tree.size * self.workload.cells
-
     @cached_property
     def information(self) -> Array:
         """The eigenvalue of each effect on each level, in Fractions; shape (depth + 1, 2^attributes)."""

@@ -35,7 +35,6 @@ class Model(Protocol):
     - ``random_up_to``, int: size beyond which instances of `random` cost too much. Default: no limit.
     - ``relaxed() -> model or None``: the model over the reals, on which solvers over the reals are compared;
       None if the model is over the reals already, or has no such version.
-    - ``answer_size``, int: how many numbers an answer holds. Default: at most as many as the data.
     - ``always_proved``, bool: whether the fast path proves every answer. Default: True.
     """
 

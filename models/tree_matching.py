@@ -132,11 +132,6 @@ class TreeMatching:
         return self.tree.size, self.points.size
 
     @property
-    def answer_size(self) -> int:
-        """How many numbers an answer holds: one for each node and point; the data may have fewer."""
-        return self.tree.size * self.points.size
-
-    @property
     def steps(self) -> Ints:
         """Widths between neighbouring points, shape (sizes − 1,)."""
         return np.diff(self.points)

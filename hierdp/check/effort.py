@@ -55,8 +55,7 @@ def refuse_or_announce(
         problems = len(manifest["solved"])
         sizes = [int(line["variables"]) for line in manifest["solved"]]
         variables, large = sum(sizes), isinstance(table, SizeTable)
-        # Steps that are larger are not in the releases of some mechanisms, and not checked.
-        kept = min(variables, Steps.MOST) if large else sum(min(size, Steps.MOST) for size in sizes)
+        kept = min(variables, Steps.MOST) if large else variables
         of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
         compared = (

@@ -74,8 +74,8 @@ def export(release: str | Path, folder: str | Path, limit: int | None = None) ->
 def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:
     """Repeat a release's post-processing, and call a function with each of its steps.
 
-    The answers are the saved ones, whatever their certificates say. If a step was too large to save, or is
-    not the mechanism's, those before it are taken.
+    The answers are the saved ones, whatever their certificates say. If a step is missing, or is not the
+    mechanism's, those before it are taken.
 
     Raises
     ------

@@ -69,7 +69,8 @@ def check_proofs(
                 yield replayed if replayed.verdict == FAILS else needless
     else:
         saved = read(path, lines, limit, older=release.measurements is None)
-        proofs = _Proofs(saved, lines, optimal, GeneralCheck(lines, every, limit))
+        older = release.measurements is None
+        proofs = _Proofs(saved, lines, optimal, GeneralCheck(lines, every, limit), older)
         yield from _check_each(proofs, rerun, manifest)
     if rerun is not None and checking is not None and checking.measures:
         yield rerun.queries()
@@ -81,7 +82,7 @@ def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any
     for _ in steps:  # those that the mechanism did not ask for
         pass
     left = proofs.lines[proofs.read :]
-    wrong = proofs.wrong if proofs.broken else proofs.wrong + _missing_steps(proofs.lines, proofs.read)
+    wrong = proofs.wrong if proofs.broken else proofs.wrong + proofs.missing
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
@@ -100,12 +101,12 @@ def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any
         yield CheckResult(
             "certificates",
             OPEN,
-            f"{len(left)} steps are listed in the manifest only, because they were too large to save",
+            f"{len(left)} steps are in the manifest only: that version did not save steps so large",
         )
     if isinstance(replayed, NotKept):
         yield (
             CheckResult(REPLAY, OPEN, "not all steps were saved")
-            if _was_too_large(replayed, left)
+            if any(str(line["step"]).startswith(replayed.name) for line in left)
             else CheckResult(REPLAY, FAILS, str(replayed))
         )
     elif left and replayed.verdict == HOLDS:
@@ -140,14 +141,6 @@ def _replayed(rerun: Rerun, saved: Replay) -> CheckResult | NotKept:
         return CheckResult(REPLAY, FAILS, why)
 
 
-def _was_too_large(missing: NotKept, left: list[Mapping[str, Any]]) -> bool:
-    """Whether a missing step is among those that were too large to save: by its name and its size."""
-    for line in left:
-        if str(line["step"]).startswith(missing.name):
-            return int(line["variables"]) <= missing.most
-    return False
-
-
 class _Proofs:
     """The saved steps of a file that is read once; `prove` checks the one that was read last.
 
@@ -159,6 +152,8 @@ class _Proofs:
     optimal : bool
         Whether all answers must be optimal.
     general : GeneralCheck
+    older : bool
+        Whether the release is of format 0.2, which left out large steps.
 
     Attributes
     ----------
@@ -171,10 +166,15 @@ class _Proofs:
     """
 
     def __init__(
-        self, saved: Iterator[SavedStep], lines: list[Mapping[str, Any]], optimal: bool, general: GeneralCheck
+        self,
+        saved: Iterator[SavedStep],
+        lines: list[Mapping[str, Any]],
+        optimal: bool,
+        general: GeneralCheck,
+        older: bool = False,
     ) -> None:
         self.lines, self.general = lines, general
-        self._saved, self._optimal = saved, optimal
+        self._saved, self._optimal, self._older = saved, optimal, older
         self.wrong: list[str] = []
         self.broken, self.read = False, 0
         self._checked = self._problems = self._proved = self._unwitnessed = 0
@@ -230,6 +230,15 @@ class _Proofs:
         return proof
 
     @property
+    def missing(self) -> list[str]:
+        """Which steps are in the manifest only."""
+        room = Steps.MOST - sum(int(line["variables"]) for line in self.lines[: self.read])
+        room = Steps.MOST if room < 0 else room  # then they were saved one by one, but for larger ones
+        left = self.lines[self.read :]
+        small = [line["step"] for line in left if not self._older or int(line["variables"]) <= room]
+        return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
+
+    @property
     def ends(self) -> str:
         """Why the mechanism does not go on, in words."""
         return f"it does not follow: step {self.lines[self.read - 1]['step']!r} or one before it is wrong"
@@ -247,14 +256,6 @@ class _Proofs:
             others = f"the mechanism did not ask for {self.read - self._checked} more: see {REPLAY!r}"
             return CheckResult("certificates", OPEN, f"{proved}; {others}")
         return CheckResult("certificates", HOLDS, proved)
-
-
-def _missing_steps(lines: list[Mapping[str, Any]], kept: int) -> list[str]:
-    """Steps that are in the manifest only, although they were not too large to save."""
-    room = Steps.MOST - sum(int(line["variables"]) for line in lines[:kept])
-    room = Steps.MOST if room < 0 else room  # then steps were saved one by one, and only larger ones left out
-    small = [line["step"] for line in lines[kept:] if int(line["variables"]) <= room]
-    return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
 
 
 def _differs(saved: SavedStep, line: Mapping[str, Any]) -> list[str]:

@@ -72,8 +72,6 @@ class Release:
         `hierdp.record.spool.Spool`, which has only their number, their results and the file of answers.
     settings : mapping
         The mechanism's public parameters.
-    without_arrays : tuple of Proved
-        Further post-processing problems that were solved and proved, but are too large to be saved.
     regions : mapping of str to Hierarchy
         The regions, which are public, by axis; a single hierarchy has the name "region".
     taken_as_public : mapping of str to str
@@ -96,7 +94,6 @@ class Release:
     ledger: Ledger
     steps: Sequence[Step]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    without_arrays: tuple[Proved, ...] = ()
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
     charge: Entry | None = None
@@ -124,10 +121,9 @@ class Release:
 
     @property
     def proved(self) -> tuple[Proved, ...]:
-        """One line per post-processing problem, saved or not."""
+        """One line per post-processing problem."""
         steps = self.steps
-        lines = steps.proved if isinstance(steps, Spool) else [step.proved for step in steps]
-        return (*lines, *self.without_arrays)
+        return tuple(steps.proved if isinstance(steps, Spool) else (step.proved for step in steps))
 
     def taking_as_public(self, **words: str) -> Self:
         """The same release, with further entries under `taken_as_public` in its manifest."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.measurements.measuring import Differs
 from hierdp.record.proofs import SavedStep
 from hierdp.record.step import Step
-from models import Model, Tree
+from models import Model
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 
@@ -21,20 +20,12 @@ Prove = Callable[[SavedStep, Model, Sequence[str]], Certificate]
 
 
 class NotKept(Differs):
-    """A step was not saved, which is allowed if it was too large.
+    """There is no saved step of that name, or it is not the next one."""
 
-    Attributes
-    ----------
-    name : str
-        How the step's name begins.
-    most : int
-        The most variables that it can have.
-    """
-
-    def __init__(self, name: str, most: int, found: SavedStep | None) -> None:
+    def __init__(self, name: str, found: SavedStep | None) -> None:
         there = f"there is no step {name!r}"
         super().__init__(there if found is None else f"step {found.name!r} is where {name!r} should be")
-        self.name, self.most = name, most
+        self.name = name
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +74,7 @@ class Replay:
         """
         saved = self._peek()  # taken only if it is the answer: a mechanism may go on without one
         if saved is None or saved.name != name:
-            raise NotKept(name, _most_variables(model), saved)
+            raise NotKept(name, saved)
         self._next = None
         proof = self._prove(saved, model, problems)
         return Step(name, model, SavedAnswer(saved.x, proof.objective), tuple(problems))
@@ -105,17 +96,3 @@ class Replay:
         if self._next is None:
             self._next = next(self._steps, None)
         return self._next
-
-
-def _most_variables(model: Model) -> int:
-    """An upper bound on the size of an answer: the model's own, or the number of all its data."""
-    size: int | None = getattr(model, "answer_size", None)
-    data: Any = model
-    return sum(_numbers(getattr(model, one.name)) for one in fields(data)) if size is None else size
-
-
-def _numbers(data: Any) -> int:
-    """The number of numbers in a field of a model."""
-    if isinstance(data, Tree):
-        return data.size
-    return sum(map(_numbers, data)) if isinstance(data, tuple) else int(np.size(data))

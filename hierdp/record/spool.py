@@ -85,10 +85,6 @@ class Spool(Sequence[Step]):
         )
 
 
-ALL = 1 << 62
-"""For `Steps`: those of any size are kept."""
-
-
 class Steps:
     """Solves steps and collects them: in memory, or all of them in a `Spool` when they have many variables.
 
@@ -96,28 +92,20 @@ class Steps:
     ----------
     solving : callable
         Solves the problems.
-    largest : int, optional
-        Of a single step with more variables, only the result is kept. Default: `MOST`.
     most : int, optional
         The largest number of variables of the steps in memory. Default: `MOST`.
 
     Attributes
     ----------
     kept : list of Step, or Spool
-    proved : list of Proved
-        The results of the steps that are not kept.
     """
 
     MOST = 10_000_000
     """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
 
-    def __init__(
-        self, solving: Solving = Step.solve, largest: int | None = None, most: int | None = None
-    ) -> None:
+    def __init__(self, solving: Solving = Step.solve, most: int | None = None) -> None:
         self.kept: list[Step] | Spool = []
-        self.proved: list[Proved] = []
         self._solving, self._room = solving, self.MOST if most is None else most
-        self._largest = self.MOST if largest is None else largest
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Solve a step, and keep it."""
@@ -141,12 +129,8 @@ class Steps:
             yield found
 
     def add(self, step: Step) -> None:
-        """Keep a step, or only its result."""
-        proved = step.proved
-        if proved.variables > self._largest:
-            self.proved.append(proved)
-            return
-        self._room -= proved.variables
+        """Keep a step."""
+        self._room -= step.proved.variables
         if self._room < 0 and isinstance(self.kept, list):
             held, self.kept = self.kept, Spool()
             while held:

@@ -29,7 +29,7 @@ from hierdp.mechanisms.top_down.post_processing import METHODS as LEVEL_METHODS
 from hierdp.privacy.conversion import PAPERS
 from hierdp.record import files, proofs, written
 from hierdp.record.spool import Steps
-from hierdp.record.step import Proved, Step
+from hierdp.record.step import Step
 from hierdp.tables import flows
 from models import Chebyshev
 from solvers import solve
@@ -161,21 +161,25 @@ def test_without_proofs(tmp_path):
 
 @pytest.mark.parametrize("most", quick([0, 4, 8], every=3))
 @pytest.mark.parametrize("merge", MERGES)
-def test_steps_too_large_to_keep(tmp_path, monkeypatch, merge, most):
+def test_large_steps_are_saved_and_checked(tmp_path, monkeypatch, merge, most):
     monkeypatch.setattr(Steps, "MOST", most)
     options = {**SIZES, "groups_from_data": False, "group_budget": 0.3}
     made = release(PEOPLE, "count-of-counts", epsilon=1, **options, max_size=9, merge=merge)
-    found = [(line.check, line.verdict) for line in check(made.write(tmp_path / "out", report=False))]
-    assert FAILS not in dict(found).values()
-    assert ("certificates", OPEN) in found
-    assert dict(found).get("table from steps") in (OPEN, None)  # without any step, there is no file
+    found = verdicts(made.write(tmp_path / "out", report=False))
+    assert FAILS not in found.values()
+    assert found["certificates"] == found["table from steps"] == HOLDS
 
 
-def test_a_step_too_large_that_the_table_is_made_without(tmp_path):
-    made = release(PEOPLE, "group-size", epsilon=1, **SIZES, max_size=3)
-    line = Proved("a large one", "Isotonic", 10**9, "1", "1", True, 0.0)
-    folder = replace(made, without_arrays=(line,)).write(tmp_path / "out", report=False)
-    assert failed(folder) == {"table from steps"}
+def test_a_step_that_is_not_saved_is_missing_however_large(tmp_path):
+    folder = release(PEOPLE, "group-size", epsilon=1, **SIZES, max_size=3).write(
+        tmp_path / "out", report=False
+    )
+    line = {"step": "a large one", "model": "Isotonic", "variables": 10**9, "objective": "1", "bound": "1"}
+    line |= {"proved_optimal": True, "seconds": 0.0}
+    change_manifest(folder, lambda manifest: manifest["solved"].append(line))
+    seal.seal(folder)
+    (found,) = [line for line in check(folder) if line.check == "certificates"]
+    assert (found.verdict, found.why) == (FAILS, "proofs.zip lacks the steps 'a large one'")
 
 
 # --- changed releases ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ hierarchies. Two more are stability histograms with the threshold of Boninsegna 
 releases used.
 """
 
+import json
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -170,6 +171,29 @@ def test_the_papers_threshold_passes(tmp_path, kind):
     assert found["budget: sum"] == found["table from steps"] == found["budget: queries"] == HOLDS
     change_manifest(tmp_path / kind, lambda manifest: manifest["budget"].update(threshold=EXACT))
     assert "budget: queries" in failed(tmp_path / kind)
+
+
+@pytest.mark.parametrize(("variables", "verdict"), [(10**7 + 1, OPEN), (9, FAILS)])
+def test_large_steps_that_were_not_saved(folder, variables, verdict):
+    """That version saved no steps of more than 10 million variables."""
+    proofs = folder / "group-size" / files.PROOFS
+    with ZipFile(proofs) as zipped:
+        members = {name: zipped.read(name) for name in zipped.namelist()}
+    *names, _ = json.loads(members["steps.json"])
+    members["steps.json"] = json.dumps(names).encode()
+    del members[f"{len(names):06d}.npz"]
+    with ZipFile(proofs, "w") as zipped:
+        for name, content in members.items():
+            zipped.writestr(name, content)
+
+    def edit(manifest):
+        manifest["solved"][-1]["variables"] = variables
+
+    change_manifest(folder / "group-size", edit)
+    seal.seal(folder / "group-size")
+    found = verdicts(folder / "group-size")
+    assert found["certificates"] == verdict
+    assert found.get("table from steps", OPEN) == OPEN
 
 
 SIZES = ["M_H", "M_c^r", "M_dp^OP", "M_c^dp-side-by-side", "M_c^dp-blocks", "M_H^dp-blocks"]

@@ -35,7 +35,6 @@ from hierdp.check.proofs import (
     _other_problem,
     _Proofs,
     _same,
-    _was_too_large,
     _wrong,
     check_proofs,
 )
@@ -450,12 +449,6 @@ def test_a_step_has_the_name_size_model_and_number_of_problems_of_its_line():
         assert _differs(saved, {**line, **change})
     for change in ({"problems": 1}, {"problems": 3}, {"model": "Chebyshev"}):
         assert _other_problem(saved, model, ("a", "b"), {**line, **change})
-
-
-def test_only_a_step_too_large_to_be_kept_may_be_missing():
-    missing = NotKept("monotone", most=100, found=None)
-    for step, variables, may in (("monotone a", 100, True), ("monotone a", 101, False), ("other", 1, False)):
-        assert _was_too_large(missing, [{"step": step, "variables": variables}]) is may
 
 
 def test_a_saved_answer_is_taken_under_its_own_name_only():

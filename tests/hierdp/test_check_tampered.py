@@ -567,7 +567,7 @@ OTHERS = {
                 worse_answer,
                 TIE if options.get("method", "")[:3] == "TDA" else "certificates",
             ),
-            ("a step too large", too_large, TIE),
+            ("a step too large", too_large, "certificates"),
         )
     },
     **{

@@ -352,24 +352,6 @@ def test_private_largest_size_adds_five_standard_deviations():
     assert measure(data, 1.0, high, plan).max_size == 2**27
 
 
-def test_large_steps_are_kept_as_what_was_proved(monkeypatch):
-    data = data_of([[0, 0]], [(0, 1), (1, 2)])
-    whole = count_of_counts(data, 1.0, SimulatedNoise(0), max_size=50)
-    monkeypatch.setattr(Steps, "MOST", 45)
-    made = count_of_counts(data, 1.0, SimulatedNoise(0), max_size=50)
-    assert [step.name for step in made.steps] == [
-        "matching: groups of all with those below",
-        "merging: sizes at level 1",
-    ]
-    large = ["Hc: root all", "Hc: level1 1-000", "Hc: level1 1-001"]
-    assert [line.step for line in made.without_arrays] == large
-    said = {line.step: (line.objective, line.variables) for line in whole.proved}
-    assert {line.step: (line.objective, line.variables) for line in made.proved} == said
-    assert made.manifest()["all_proved_optimal"]
-    assert len(made.manifest()["solved"]) == 5
-    assert agree(released(made, data.hierarchy), released(whole, data.hierarchy))
-
-
 def many_regions():
     return data_of([[0] * 20], [(leaf, size) for leaf in range(20) for size in (1, 7)])
 
@@ -381,7 +363,6 @@ def test_many_steps_are_kept_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(Steps, "MOST", 5_000)
     made = count_of_counts(many_regions(), 1.0, SimulatedNoise(0), max_size=1000)
     assert isinstance(made.steps, Spool)
-    assert not made.without_arrays
     made.write(tmp_path / "several", report=False)
     for name in ("released.parquet", "proofs.zip"):
         assert (tmp_path / "several" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

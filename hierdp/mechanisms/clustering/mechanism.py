@@ -120,7 +120,6 @@ def clustering(
         ledger,
         steps.kept,
         {"axes": [axis.as_dict() for axis in data.axes], **published.settings},
-        tuple(steps.proved),
         measurements=measure.measurements,
     )
 

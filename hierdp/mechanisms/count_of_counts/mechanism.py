@@ -225,7 +225,6 @@ def count_of_counts(
         Ledger(epsilon, 0.0, neighbours_of(plan), measure.measurements.spends),
         steps.kept,
         settings,
-        tuple(steps.proved),
         regions={ALONE: places},
         measurements=measure.measurements,
     )

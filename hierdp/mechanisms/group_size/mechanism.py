@@ -31,7 +31,7 @@ from hierdp.privacy.budget import Ledger, check_epsilon, split
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import ALL, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving
 from hierdp.tables import GroupSizes, group_sizes
 from models import Tree
@@ -149,7 +149,7 @@ def group_size(
     solver = solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
     places, groups, sizes = data.hierarchy, data.groups, data.counts.shape[1]
-    measure, steps = Measuring(data.counts, noise or ExactNoise()), Steps(chosen.solving(solver), ALL)
+    measure, steps = Measuring(data.counts, noise or ExactNoise()), Steps(chosen.solving(solver))
     del data  # `measure` forgets the true counts as soon as all is measured
     counts, settings = released_sizes(places, groups, sizes, epsilon, measure, steps, chosen, solver.window)
     return Release(

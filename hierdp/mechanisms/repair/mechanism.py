@@ -132,7 +132,7 @@ def repair(
     progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
     steps = Steps()
     table, settings = released(given, options, steps)
-    return Repair(NAME + method, table, steps.kept, settings, tuple(steps.proved), {AXIS: given.hierarchy})
+    return Repair(NAME + method, table, steps.kept, settings, {AXIS: given.hierarchy})
 
 
 def released(given: InputCounts, options: Options, solve: Solving) -> tuple[Any, dict[str, Any]]:

@@ -35,7 +35,7 @@ from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.privacy.whom import whom_of
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import ALL, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving
 from hierdp.tables.axes import Axis
 from hierdp.tables.persons import Persons
@@ -315,7 +315,7 @@ def tabulate(
     true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
     constraints = constraints_of(queries, places, true, unit.bounded)
     refuse_dead_ends(method, queries.workload, constraints, places)
-    measure, steps = Measuring(true, noise or ExactNoise()), Steps(solving_of(solver), ALL, MOST)
+    measure, steps = Measuring(true, noise or ExactNoise()), Steps(solving_of(solver), MOST)
     del everywhere, true  # `measure` forgets the true counts as soon as all is measured
     rho = rho_of(epsilon, delta)
     with explaining():

@@ -44,7 +44,7 @@ from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
 from hierdp.privacy.threshold import EXACT
 from hierdp.privacy.whom import whom_of
 from hierdp.record.release import Release
-from hierdp.record.spool import ALL, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from hierdp.tables import AxisLike, Flows, flows
 from hierdp.tables.cells import axes_by_name
@@ -257,7 +257,7 @@ def top_down(
     if chosen.model is not None:
         zeros_of(zeros, data)  # the data must not contain any
     true = TrueCounts(data, refinements(data, first))
-    measure, steps = Measuring(true, noise or ExactNoise()), Steps(chosen.solving(solver), ALL)
+    measure, steps = Measuring(true, noise or ExactNoise()), Steps(chosen.solving(solver))
     found, settings = published(
         without_counts(data),
         chosen,

@@ -15,7 +15,7 @@ from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
-from hierdp.record.spool import ALL, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
 from hierdp.reproduce.runs import all_rows, noise_for, timed
@@ -82,7 +82,7 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         # With a limit, a fast path would run in another process, whose start takes longer than the answer.
         solver = SolverOptions(time_limit=settings.time_limit if name in LIMITED else None)
         window = paper_window(scale) if name == "M_dp^OP" else None
-        steps = Steps(method.solving(solver), ALL)
+        steps = Steps(method.solving(solver))
         row: dict[str, Any] = {"sizes": n, "run": run, "method": name, "variables": here.counts.size}
         try:
             seconds, _ = timed(post_process, noisy, here.hierarchy, here.groups, method, steps, window)
