@@ -46,7 +46,9 @@ def write_parts(
         texts = opened.enter_context((into / f"{name}.csv").open("wb")) if as_csv else None
         for at, frame in enumerate(parts):
             if rows is None:
-                rows = opened.enter_context(pq.ParquetWriter(into / f"{name}.parquet", schema_of(frame)))
+                # The file is closed even if its last bytes do not fit on the disk.
+                file = opened.enter_context((into / f"{name}.parquet").open("wb"))
+                rows = opened.enter_context(pq.ParquetWriter(file, schema_of(frame)))
             rows.write_table(pa.Table.from_pandas(frame, rows.schema, preserve_index=False))
             if texts is not None:
                 texts.writelines(csv_parts(frame, csv_safe, at == 0))

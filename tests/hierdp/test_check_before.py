@@ -8,7 +8,7 @@ releases used.
 
 import json
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas as pd
 import pytest
@@ -182,7 +182,7 @@ def test_large_steps_that_were_not_saved(folder, variables, verdict):
     *names, _ = json.loads(members["steps.json"])
     members["steps.json"] = json.dumps(names).encode()
     del members[f"{len(names):06d}.npz"]
-    with ZipFile(proofs, "w") as zipped:
+    with ZipFile(proofs, "w", ZIP_DEFLATED) as zipped:
         for name, content in members.items():
             zipped.writestr(name, content)
 

@@ -205,7 +205,7 @@ MANIFESTS = {
     "a step by another name": ("sizes", within("solved", -1, step="last"), "certificates"),
     "a step of another model": ("sizes", within("solved", -1, model="Isotonic"), "certificates"),
     "a step too few": ("sizes", lambda manifest: manifest["solved"].pop(), "certificates"),
-    "a large step that nothing needs": ("sizes", a_large_step, "table from steps"),
+    "a large step that nothing needs": ("sizes", a_large_step, "certificates"),
     "a window": ("sizes", within("settings", window=0), "certificates"),
     "a setting more": ("sizes", within("settings", backend="highs"), "table from steps"),
     "another setting": ("sizes", within("settings", last_size_means="any"), "table from steps"),
