@@ -253,6 +253,10 @@ def test_a_changed_table_of_sizes(made, tmp_path, change, caught_by):
     ("change", "why"),
     [
         (in_table(lambda t: t.assign(o_level="s")), "has o at another level than"),
+        (
+            in_table(lambda t: t.assign(d=t.d.where(t.level > 0, "elsewhere"))),
+            "level 0: there is no d 'elsewhere'",
+        ),
         (setting(order=["d", "o"]), "does not go down to the last level of o"),
         (setting(axes={"o": ["root", "s", "x"], "d": ["root", "c"]}), "has other levels of o"),
         (setting(axes={"d": ["root", "c"], "o": ["root", "s", "c"]}), "not ['level', 'd_level'"),

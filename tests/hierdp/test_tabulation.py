@@ -246,6 +246,9 @@ def in_plan(**changed):
 TAMPERED = {
     "a person in another group": (lambda one: replace(one, counts=moved(one.table)), "table from steps"),
     "a person where none can be": (lambda one: replace(one, counts=in_zero(one.table)), "shape"),
+    "another parent": (lambda one: replace(one, counts=one.table.assign(parent="B")), "shape"),
+    "another name of a level": (lambda one: replace(one, counts=one.table.assign(level_name="x")), "shape"),
+    "another level": (lambda one: replace(one, counts=one.table.assign(level=3)), "shape"),
     "another share": (
         in_plan(query_shares={"total": "1/2", "two": 0, "age": 0, "detailed": "1/2"}),
         "budget: queries",

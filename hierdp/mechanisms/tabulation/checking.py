@@ -19,7 +19,7 @@ from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import REGION, counts_in
 from hierdp.privacy.budget import Ledger
-from hierdp.record.files import REGIONS
+from hierdp.record.shape import shape_of_regions
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
@@ -31,15 +31,11 @@ Manifest = Mapping[str, Any]
 def shape(table: DataFrame, manifest: Manifest, regions: Regions) -> str:
     """What is wrong with the table, in words: its columns and regions, and the plan's public constraints."""
     settings, unbiased = manifest["settings"], manifest["mechanism"] in UNBIASED
-    if len(regions) != 1:
-        return f"{REGIONS} lists {len(regions)} hierarchies, not one"
-    (places,) = regions.values()
-    if list(settings["levels"]) != list(places.levels):
-        return f"{REGIONS} has other levels than the manifest"
     queries = queries_of(settings)
     columns = [*REGION, *queries.plan.attributes, "count", *(["standard_error"] if unbiased else [])]
-    if list(table.columns) != columns:
-        return f"its columns are {list(table.columns)}, not {columns}"
+    if wrong := shape_of_regions(table, settings, regions, columns):
+        return wrong
+    (places,) = regions.values()
     if unbiased:
         return ""
     try:

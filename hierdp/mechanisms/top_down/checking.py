@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import Layout, Regions
+from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.top_down.mechanism import published
 from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import rules_of
-from hierdp.record.files import REGIONS
+from hierdp.record.shape import shape_of_regions
 from hierdp.record.step import NotProved, Solving
 from hierdp.tables import Flows
 
@@ -89,29 +88,8 @@ def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
 def shape(table: DataFrame, manifest: Mapping[str, Any], regions: Regions) -> str:
     """What is wrong with a table of cells along several axes, in words; empty if nothing is."""
     settings = manifest["settings"]
-    if Layout.of(table, settings).axes != tuple(settings["axes"]):
-        return "the settings lack the axes of such a table"
-    axes: Mapping[str, list[str]] = settings["axes"]
-    order = list(settings["order"])
-    columns = ["level", *(part for name in axes for part in (f"{name}_level", name)), "count"]
-    if list(table.columns) not in (columns, [*columns, "standard_error"]):
-        return f"its columns are {list(table.columns)}, not {columns}"
-    if list(regions) != list(axes):
-        return f"{REGIONS} has the axes {list(regions)}, not {list(axes)}"
-    wrong = (_axis(table, name, places, list(axes[name]), order) for name, places in regions.items())
-    return next(filter(None, wrong), "")
-
-
-def _axis(table: DataFrame, name: str, hierarchy: Hierarchy, levels: list[str], order: list[str]) -> str:
-    if list(hierarchy.levels) != levels:
-        return f"{REGIONS} has other levels of {name} than the manifest"
-    if order.count(name) != hierarchy.tree.depth:
-        return f"the manifest's order does not go down to the last level of {name}"
-    for level in range(len(order) + 1):
-        reached = levels[order[:level].count(name)]
-        if (table.loc[table["level"] == level, f"{name}_level"] != reached).any():
-            return f"a row of level {level} has {name} at another level than {reached!r}"
-    return ""
+    columns = ["level", *(part for name in settings["axes"] for part in (f"{name}_level", name)), "count"]
+    return shape_of_regions(table, settings, regions, columns, "standard_error")
 
 
 CHECKING = Checking(
