@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.selection import Selection
+from hierdp.counts.size_table import frame_of
 from hierdp.execution import progress
 from hierdp.mechanisms.intervals import checked_confidence, unknown
 from hierdp.mechanisms.registry import released_by
@@ -60,9 +61,7 @@ def table_of(release: Written, confidence: float) -> DataFrame:
     if mechanism is None:
         raise unknown(release, "this version does not know the mechanism")
     low, high = mechanism.intervals_of(release).rows(confidence)
-    table = release.table if hasattr(release.table, "assign") else release.table.frame()
-    made: DataFrame = table.assign(low=low, high=high)
-    return made
+    return frame_of(release.table).assign(low=low, high=high)
 
 
 def bounds_of(release: Written, answers: Sequence[Answer]) -> dict[str, list[float]]:
