@@ -334,7 +334,7 @@ def test_a_row_has_the_interval_of_its_question(made, tmp_path):
 
 def test_measurements_of_another_table_are_refused():
     made = trips()
-    other = replace(made, table=made.table.drop(index=2))
+    other = replace(made, counts=made.table.drop(index=2))
     with pytest.raises(InputError, match="not of its table; see `hierdp check`"):
         ends(other, ["origin=A0; destination=B1"])
     with pytest.raises(InputError, match="between 0 and 1"):
