@@ -1,7 +1,6 @@
-"""The table of docs/solver-settings.md: what each solver gets, made from `solvers.settings`.
+"""What each solver gets, and its own values, made from `solvers.settings`: a table of the benchmark `tables`.
 
-The benchmark `tables` fills the page with it. A test compares the page with this table, and each solver's own
-values with the installed package.
+A test compares each solver's own values with the installed package.
 """
 
 from __future__ import annotations

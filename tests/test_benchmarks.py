@@ -287,7 +287,6 @@ def test_curves_are_drawn_and_described(tmp_path):
         "docs/benchmark.md",
         "docs/instances.md",
         "docs/solver-findings.md",
-        "docs/solver-settings.md",
         "benchmarks/results/README.md",
     ],
 )

@@ -35,7 +35,7 @@ FAULTS = {
     "cvxpy:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
     "qpsolvers:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
 }
-"""Broken promises of solvers that are known: docs/solver-findings.md and docs/solver-settings.md."""
+"""Broken promises of solvers that are known: docs/solver-findings.md, solvers/settings.py."""
 
 
 @pytest.mark.parametrize("name", quick(NAMES, first=len(QUICK)))

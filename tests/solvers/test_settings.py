@@ -1,4 +1,4 @@
-"""The settings of solvers: the page lists what the backends use, and the solvers' own values are theirs."""
+"""The settings of solvers: the table lists what the backends use, and the solvers' own values are theirs."""
 
 from importlib.metadata import version
 from pathlib import Path
