@@ -1,7 +1,8 @@
 """The settings that each solver gets, its own defaults, and where they are documented.
 
-Backends take their options from here; `python -m benchmarks tables --name settings` lists them. By default many solvers stop at 1e-3 to 1e-6. For comparable answers each gets an accuracy of 1e-9
-where its documentation allows that and it keeps it; gaps of integer programs are closed.
+Backends take their options from here; `python -m benchmarks tables --name settings` lists them. By default
+many solvers stop at 1e-3 to 1e-6. For comparable answers each gets 1e-9 where its documentation allows that
+and it keeps it; gaps of integer programs are closed.
 """
 
 from __future__ import annotations
