@@ -187,25 +187,32 @@ def main(arguments: Sequence[str]) -> None:
         near = difflib.get_close_matches(name, listed, 1)
         meant = f"Did you mean {near[0]}?" if near else "python -m benchmarks lists all."
         raise SystemExit(f"There is no benchmark {name!r}. {meant}")
-    module = import_module(f"benchmarks.{name}")
-    given = vars(options(name, module).parse_args(rest))
-    out, minutes, report, plots = (given.pop(one, None) for one in ("out", "minutes", "report", "plots"))
 
     from hierdp.errors import InputError
 
     try:
-        if report:
-            import pandas as pd
-
-            rows = pd.read_parquet(report)
-        else:
-            rows = measured(module, given, out, minutes)
-        if len(rows) and (report or hasattr(module, "summary")):
-            summarize(module, rows)
-        if len(rows) and plots:
-            module.draw(rows, plots)
+        perform(name, rest)
     except InputError as failure:
         raise SystemExit(f"Error: {failure}") from None
+    except ModuleNotFoundError as failure:
+        raise SystemExit(f"Error: {failure}; python -m benchmarks {name} --help says what it needs") from None
+
+
+def perform(name: str, arguments: Sequence[str]) -> None:
+    """Run a benchmark, or report its rows."""
+    module = import_module(f"benchmarks.{name}")
+    given = vars(options(name, module).parse_args(arguments))
+    out, minutes, report, plots = (given.pop(one, None) for one in ("out", "minutes", "report", "plots"))
+    if report:
+        import pandas as pd
+
+        rows = pd.read_parquet(report)
+    else:
+        rows = measured(module, given, out, minutes)
+    if len(rows) and (report or hasattr(module, "summary")):
+        summarize(module, rows)
+    if len(rows) and plots:
+        module.draw(rows, plots)
 
 
 if __name__ == "__main__":
