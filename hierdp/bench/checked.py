@@ -7,7 +7,7 @@ MIPLIB's checker does; and then as an answer of the model, which for whole numbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from hierdp.bench.problems import program_of
 from hierdp.bench.reading import read_plainly
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.verification.judge import KnownBounds, exceeds, judge, resolution
+from hierdp.verification.judge import KnownBounds, judge
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from models.programs.texts import Stated
@@ -202,8 +202,7 @@ def _judged(name: str, answer: ReadAnswer, stored: Instance, made: Stated | None
     gap: Number | None = None
     if found.objective is not None and optimum is not None:
         gap = found.objective - optimum
-        unseen = resolution(found.objective, optimum)
-        if judged == "inaccurate" and not exceeds(found.objective, optimum, exactly=unseen):
+        if judged == "inaccurate" and judge(replace(found, status="optimal"), known) == "solved":
             judged = "solved"
         if gap > 0 and not message:
             message = f"It costs {_text(found.objective)}; the proved optimum is {_text(optimum)}."

@@ -25,7 +25,7 @@ LEGEND = (
 
 
 def print_matrix(screen: Any, found: Verification) -> None:
-    """Print the matrix, the failures and their reasons, and the disagreements."""
+    """Print the matrix, its legend and its outcome."""
     from rich.text import Text
 
     cells: dict[tuple[str, str], list[Row]] = {}
@@ -40,6 +40,11 @@ def print_matrix(screen: Any, found: Verification) -> None:
         table.add_row(backend, *(Text(text, style=COLOURS.get(worst, "")) for text, worst in line))
     screen.print(table)
     screen.print(LEGEND)
+    print_outcome(screen, found)
+
+
+def print_outcome(screen: Any, found: Verification) -> None:
+    """Print failures and wrong answers with their reasons, and how many models were solved."""
     for bad in found.rows:
         if bad.verdict in ("wrong", "failed"):
             why = f"{bad.status}: {bad.message}" if bad.message else bad.status

@@ -13,7 +13,7 @@ import click
 
 from hierdp.cli.common import SECONDS, WARNING, columns, console, grid
 from hierdp.cli.engine import resuming, spread
-from hierdp.cli.matrix import COLOURS
+from hierdp.cli.matrix import COLOURS, print_outcome
 
 if TYPE_CHECKING:
     from hierdp.verification.table import Verification
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--instance", "replayed", type=click.Path(path_type=Path), multiple=True,
               help="Verify this saved instance (.npz) instead of random ones.")  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path), default=Path("hierdp-disagreements"),
-              show_default=True, help="Folder for instances with a disagreement.")  # fmt: skip
+              show_default=True, help="Folder for instances with a wrong or unproved answer.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the table to this Parquet file.")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Folder for finished instances until all are finished; the same command continues from "
@@ -54,11 +54,13 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
     """
     from hierdp.execution import folder, progress
     from hierdp.verification import matrix
+    from hierdp.verification.verify import verify as solve_again
 
     if out is not None and not out.absolute().parent.is_dir():
         raise click.UsageError(
             f"the folder {out.absolute().parent} of {out.name} does not exist; create it first"
         )
+    exact_up_to = matrix.EXACT_UP_TO if everything else None
     sizes = matrix.SIZES if everything else drawn["sizes"] or (30,)
     progress.watch_compiler()
     try:
@@ -68,7 +70,7 @@ def verify(models: Sequence[str], everything: bool, backends: str | None, save: 
             named = matrix.instances(models, sizes, drawn["instances"], drawn["seed"])
         chosen = columns(backends) if backends else None
         with nullcontext() if resume is None else resuming(resume):
-            found = matrix.run(named, chosen, time_limit, matrix.EXACT_UP_TO if everything else None)
+            found = solve_again(named, chosen, time_limit, exact_up_to=exact_up_to)
     except ValueError as bad:
         raise click.UsageError(str(bad)) from bad
     screen = console()
@@ -103,9 +105,4 @@ def print_verification(screen: Any, found: Verification) -> None:
         cells = [str(value) if not isinstance(value, int) else f"{value:,}" for value in row.values()]
         table.add_row(*(["", "", ""] if same else cells[:3]), *cells[3:], style=COLOURS.get(row["verdict"]))
     screen.print(table)
-    for bad in found.rows:
-        if bad.verdict in ("wrong", "failed"):
-            screen.print(f"{bad.step} {bad.model} on {bad.backend}: {bad.status}: {bad.message}", style="red")
-    if found.note:
-        screen.print(f"Solved again: {found.note}.")
-    screen.print(repr(found))
+    print_outcome(screen, found)

@@ -11,7 +11,6 @@ import numpy as np
 
 import models as floor
 from hierdp.verification.table import Verification
-from hierdp.verification.verify import verify
 from models import Model
 from models.instances import load, save
 
@@ -70,15 +69,8 @@ def saved(paths: Sequence[Path]) -> Named:
     return [(path.name, load(path)) for path in paths]
 
 
-def run(
-    named: Named, backends: Sequence[str] | None, seconds: float, exact_up_to: int | None
-) -> Verification:
-    """Verify all instances."""
-    return verify(named, backends, seconds, exact_up_to=exact_up_to)
-
-
 def keep_disagreements(found: Verification, named: Named, folder: Path) -> list[Path]:
-    """Save every instance on which a backend disagrees; return the files."""
+    """Save every instance with a wrong answer, or one that is not proved; return the files."""
     wrong = {(row.step, row.model.removesuffix(" (relaxed)")) for row in found.disagreements}
     kept = []
     for name, model in named:

@@ -50,7 +50,7 @@ class Verification:
 
     @property
     def agree(self) -> bool:
-        """Whether no row disagrees; a fast answer without a proof counts as disagreeing."""
+        """Whether no answer is wrong, and the fast path proves its own."""
         return not self.disagreements
 
     @property
