@@ -98,7 +98,7 @@ def refutation(made: Stated, status: str, numbers: dict[str, Sequence[Any]]) -> 
     if status == "infeasible":
         return _not_farkas(made, given["prices"])
     at, ray = given["point"], given["ray"]
-    broken = next(_broken(made, at), "")
+    broken = next(violated(made, at), "")
     if broken:
         return f"the point breaks {broken}"
     zero = replace(
@@ -107,7 +107,7 @@ def refutation(made: Stated, status: str, numbers: dict[str, Sequence[Any]]) -> 
         least=np.where(np.isfinite(made.least), 0.0, made.least),
         most=np.where(np.isfinite(made.most), 0.0, made.most),
     )  # fmt: skip
-    broken = next(_broken(zero, ray), "")
+    broken = next(violated(zero, ray), "")
     if broken:
         return f"the ray leaves {broken}"
     if any(square and step for square, step in zip(made.square.tolist(), ray, strict=True)):
@@ -136,7 +136,8 @@ def _not_farkas(made: Stated, prices: Sequence[Fraction]) -> str:
     return "" if total > 0 else "the prices do not contradict each other"
 
 
-def _broken(made: Stated, at: Sequence[Fraction]) -> Iterator[str]:
+def violated(made: Stated, at: Sequence[Fraction]) -> Iterator[str]:
+    """The bounds and rows that a point violates, exactly."""
     for name, low, value, high, whole in zip(
         made.columns, made.lower.tolist(), at, made.upper.tolist(), made.integer.tolist(), strict=True
     ):

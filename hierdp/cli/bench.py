@@ -1,4 +1,4 @@
-"""hierdp bench: run, report, page, write, verify, check."""
+"""hierdp bench: run, report, reduce, page, write, verify, check."""
 
 from __future__ import annotations
 
@@ -148,6 +148,37 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
     folder.check(out, overwrite)
     study(results).write(out, overwrite)
     console().print(f"Written to {out}/; open {out}/report.html in a browser.")
+
+
+@bench.command()
+@click.argument("results", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("findings"),
+              show_default=True, help="Folder for scripts and programs.")  # fmt: skip
+@click.option("--backends", metavar="NAMES", help="Comma-separated; default: all that are wrong.")
+@click.option(
+    "--seconds", type=SECONDS, default=60.0, show_default=True, help="Most time for each wrong row."
+)
+@DATA
+def reduce(results: Path, out: Path, backends: str | None, seconds: float, data: Path) -> None:
+    """Reduce the wrong answers in RESULTS of `hierdp bench run` to small programs.
+
+    The installed version of the solver is run. Variables, rows and digits are taken away as long as it is
+    wrong, which a feasible point, or a ray, proves. Each program is written as .mps and .lp; and as a script
+    that needs only the solver, if hierdp calls it through qpsolvers or cvxpy.
+
+    Exit status 1 if a wrong answer could not be reduced, for example because a newer version is right.
+    """
+    from hierdp.bench.findings import reduce_results
+
+    chosen = columns(backends) if backends else None
+    left = 0
+    for found in reduce_results(results, out, data if data.is_dir() else None, chosen, seconds):
+        click.echo(f"{found.backend} on {found.problem}: {found.message}")
+        for path in found.files:
+            click.echo(f"  {path}")
+        left += not found.files
+    if left:
+        raise click.exceptions.Exit(1)
 
 
 @bench.command()
