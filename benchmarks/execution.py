@@ -12,13 +12,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.measuring import on_cpu
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data.census import census
@@ -28,13 +26,12 @@ from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size, measure
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import Step, solve_each
 from hierdp.reproduce.fioretto2019 import QUICK, experiments
 from hierdp.tables import GroupSizes
 from hierdp.verification.verify import verify
-from models import Chebyshev, FixedSum, HierarchyQIP, Isotonic
-from solvers import solve
+from models import Chebyshev, FixedSum, Isotonic
 
 WORKERS = (None, 1, 2)
 TICK = os.sysconf("SC_CLK_TCK")
@@ -120,34 +117,7 @@ def curve(
     }
 
 
-def per_unit(quick: bool) -> Iterator[dict[str, Any]]:
-    """CPU nanoseconds of one core per draw and per variable: the numbers in docs/scale.md."""
-
-    def row(what: str, units: int, job: Callable[[], Any]) -> dict[str, Any]:
-        job()
-        return {"what": what, "units": units, "CPU ns each": on_cpu(job)[0] / units * 1e9}
-
-    draws = 20_000 if quick else 200_000
-    zeros = np.zeros(draws, dtype=np.int64)
-    for epsilon in (0.5, 0.05):
-        draw = partial(ExactNoise().geometric, zeros, "bench", 1, epsilon)
-        yield row(f"exact noise, double-geometric, ε = {epsilon}", draws, draw)
-    for regions in (100, 1000) if quick else (100, 1000, 4000):
-        rng = np.random.default_rng(0)
-        places = Hierarchy.flat("block", [f"{i:06d}" for i in range(regions)])
-        true = rng.geometric(0.3, (regions, 1001)) - 1
-        counts = np.asarray(places.tree.sum_up(true))
-        noisy = counts + rng.integers(-9, 10, counts.shape)
-        model = HierarchyQIP(places.tree, noisy, int(counts[0].sum()))
-        yield row("consistency (HierarchyQIP), proof included", counts.size, partial(solve, model))
-    sizes = np.sort(np.random.default_rng(0).integers(0, 10**6, 1001))
-    noisy_row = sizes + np.random.default_rng(1).integers(-50, 51, sizes.size)
-    fits = [Isotonic(noisy_row, p=2, lower=0, upper=10**6, integer=True) for _ in range(500)]
-    yield row("monotone sizes (Isotonic), a region of 1,001", len(fits), lambda: [solve(fit) for fit in fits])
-
-
 def run(*, quick: Annotated[bool, "smaller work, once"] = False) -> Iterator[dict[str, Any]]:
-    yield from per_unit(quick)
     engines = {workers: None if workers is None else engine._made(workers, None) for workers in WORKERS}
     for name, job in jobs(quick).items():
         found = curve(job, engines, 1 if quick else 5)
