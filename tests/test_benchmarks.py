@@ -405,6 +405,13 @@ def test_every_benchmark_is_listed_with_a_line_and_has_help(capsys):
         harness.main(["grwth"])
 
 
+def test_a_missing_package_is_named(monkeypatch):
+    made = benchmark(run=lambda: importlib.import_module("no_such_package"))
+    monkeypatch.setattr(harness, "import_module", lambda _: made)
+    with pytest.raises(SystemExit, match=r"No module named 'no_such_package'; .* guard --help says what"):
+        harness.main(["guard"])
+
+
 def test_options_are_the_parameters_of_a_benchmark():
     def run(
         *,
