@@ -55,13 +55,14 @@ def isotonic_regression(
     >>> isotonic_regression([1, 1, 4], [3, 1, 4]).certificate().optimal
     False
     """
-    x, y = np.array(x), np.array(y)
+    x, y = np.asarray(x), np.asarray(y)
     weights = None if weights is None else np.asarray(weights)
     if not increasing:
         x, y, weights = x[::-1], y[::-1], None if weights is None else weights[::-1]
-    middle, seen = y[y.size // 2], np.abs(np.concatenate([x, y]).astype(float))
-    same = np.all(np.sign(x) == np.sign(middle)) and np.all(np.sign(y) == np.sign(middle))
-    if y.dtype.kind == "f" and y_min is y_max is None and same and seen.max() <= 2 * seen.min():
+    ends = [float(end(part)) for part in (x, y) for end in (np.min, np.max)]
+    near = 0 < max(ends) <= 2 * min(ends) or 0 > min(ends) >= 2 * max(ends)
+    if y.dtype.kind == "f" and y_min is y_max is None and near:
+        middle = y[y.size // 2]
         x, y = x - middle, y - middle
     return Claim(Isotonic(y, 2, weights, y_min, y_max), np.asarray(x))
 
