@@ -14,6 +14,7 @@ from models.arithmetic import exact, rounding, runs
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
+from models.partition import Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noise, random_noisy
@@ -25,7 +26,7 @@ EXACT_UP_TO = 100
 
 
 @dataclass(frozen=True, eq=False)
-class ChangePoints:
+class ChangePoints(Partition):
     """A partition of a signal into runs of least squared error, as of the package ruptures.
 
         minimize    Σ_C [ Σ_{v ∈ C} ‖v − C̄‖² + price ]          Killick, Fearnhead & Eckley 2012, Eq. 1
@@ -120,20 +121,6 @@ class ChangePoints:
         each = -(-self.min_size // self.jump) * self.jump  # the least run before another one
         return place >= (count - 1) * each + self.min_size
 
-    def program(self) -> Program:
-        """The shortest path through the values; see `models.programs.paths.path_program`.
-
-        Raises
-        ------
-        ValueError
-            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
-        """
-        return self._program(float)
-
-    def exact_program(self) -> Program:
-        """The same program with costs in fractions; `program` rounds them to floats, as solvers need them."""
-        return self._program(Fraction)
-
     def _program(self, number: Callable[[Any], Number]) -> Program:
         values, price = self.data
         rounded = number is float or not exact.is_exact(values)
@@ -145,11 +132,6 @@ class ChangePoints:
             return number(_run_cost(values[first:end]) + price) if (first, end) in allowed else number(0)
 
         return paths.path_program("ChangePoints", len(values), cost, self.clusters, rounded, allowed)
-
-    def program_answer(self, x: Any) -> Array:
-        """An answer as all variables of the program: its marks, and its runs."""
-        size = len(self.data[0])
-        return paths.path_answer(runs.starts_of(x, size), size)
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
@@ -173,8 +155,7 @@ class ChangePoints:
 
     def violations(self, x: Any) -> list[str]:
         """Wrong marks and numbers of runs, as of `Segmentation`; runs too short, or from another place."""
-        n = len(self.data[0])
-        found = runs.broken(x, n, self.clusters)
+        n, found = self._size, super().violations(x)
         for i, j in _runs(runs.starts_of(x, n), n):
             if j - i < self.min_size:
                 found.append(

@@ -16,6 +16,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.partition import Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noisy_counts, random_noisy
@@ -27,7 +28,7 @@ EXACT_UP_TO = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Clustering:
+class Clustering(Partition):
     """The optimal clustering of AHP: a partition of sorted bins into runs.
 
         minimize    Σ_C [ Σ_{H_j ∈ C} (H_j − C̄)² + 2/(|C|·ε₂²) ]       Zhang et al. 2014, Theorem 4.2
@@ -117,42 +118,18 @@ class Clustering:
         values, _ = self.data
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
-    def program(self) -> Program:
-        """The shortest path through the bins; see `models.programs.paths.path_program`.
-
-        With `clusters`, its relaxation may mix partitions into more and fewer runs, at the same cost: the
-        least cost is convex in the number of runs.
-
-        Raises
-        ------
-        ValueError
-            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
-        """
-        return self._program(float)
-
-    def exact_program(self) -> Program:
-        """The same program with costs in fractions; `program` rounds them to floats, as solvers need them."""
-        return self._program(Fraction)
-
     def _program(self, number: Callable[[Any], Number]) -> Program:
+        # With `clusters`, the relaxation may mix partitions into more and fewer runs, at the same cost: the
+        # least cost is convex in the number of runs.
         def cost(first: int, end: int) -> Number:
             return number(self.run_cost(first, end))
 
         rounded = number is float or not exact.is_exact(self.data[0])
         return paths.path_program("Clustering", self.data[0].size, cost, self.clusters, rounded)
 
-    def program_answer(self, x: Any) -> Array:
-        """An answer as all variables of the program: its marks, and its runs."""
-        size = self.data[0].size
-        return paths.path_answer(runs.starts_of(x, size), size)
-
     def run_cost(self, first: int, end: int) -> Number:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""
         return run_cost(self.data[0][first:end], self.noise)
-
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
-        return paths.path_prices(witness["potentials"])
 
     def objective(self, x: Any) -> Number:
         """AE and LE of all runs; a `Fraction` for exact values (even if the scale is a float).
@@ -161,10 +138,6 @@ class Clustering:
         """
         values, _ = self.data
         return cost_of(values, runs.starts_of(x, values.size), self.noise)
-
-    def violations(self, x: Any) -> list[str]:
-        """A first bin that begins no run, marks other than 0 and 1, a wrong number of runs."""
-        return runs.broken(x, self.data[0].size, self.clusters)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Check potentials d, shape (n + 1,), and with `clusters` a price λ for each run.

@@ -16,6 +16,7 @@ from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
 from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
+from models.partition import Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noise, random_noisy
@@ -27,7 +28,7 @@ EXACT_UP_TO = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Segmentation:
+class Segmentation(Partition):
     """A partition of values, in their given order, into runs of least squared error.
 
         minimize    Σ_C [ Σ_{v ∈ C} (v − C̄)² + price ]         Xu et al. 2012; Jagadish et al. 1998
@@ -101,20 +102,6 @@ class Segmentation:
         values, _ = self.data
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
-    def program(self) -> Program:
-        """The shortest path through the values; see `models.programs.paths.path_program`.
-
-        Raises
-        ------
-        ValueError
-            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
-        """
-        return self._program(float)
-
-    def exact_program(self) -> Program:
-        """The same program with costs in fractions; `program` rounds them to floats, as solvers need them."""
-        return self._program(Fraction)
-
     def _program(self, number: Callable[[Any], Number]) -> Program:
         values, price = self.data
 
@@ -124,24 +111,11 @@ class Segmentation:
         rounded = number is float or not exact.is_exact(self.data[0])
         return paths.path_program("Segmentation", values.size, cost, self.clusters, rounded)
 
-    def program_answer(self, x: Any) -> Array:
-        """An answer as all variables of the program: its marks, and its runs."""
-        size = self.data[0].size
-        return paths.path_answer(runs.starts_of(x, size), size)
-
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
-        return paths.path_prices(witness["potentials"])
-
     def objective(self, x: Any) -> Number:
         """Squared error and price of all runs; a `Fraction` for exact values (even if `price` is a float)."""
         values, price = self.data
         starts = runs.starts_of(x, values.size)
         return cost_of(values, starts, 0) + price * starts.size
-
-    def violations(self, x: Any) -> list[str]:
-        """A first value that begins no run, marks other than 0 and 1, a wrong number of runs."""
-        return runs.broken(x, self.data[0].size, self.clusters)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Check potentials d, shape (n + 1,), or with `clusters` (k + 1, n + 1).
