@@ -71,9 +71,8 @@ def headline(curves: DataFrame, bench: DataFrame) -> DataFrame:
                 "best exact backend": f"{peer['program']}, {seconds_in_words(peer['seconds'])}",
                 "×": ratio_in_words(ratio),
             }
-        elements, solving, proving = _side(mine.iloc[-1]).values()
-        row |= {"up to": elements, "solved in": solving, "proved in": proving}
-        row["proved"] = "all" if (mine["verdict"] == "proved").all() else "not all"
+        all_proved = (mine["verdict"] == "proved").all()
+        row["up to"] = _side(mine.iloc[-1])["elements"] + ("" if all_proved else ", not all proved")
         of = exact[kind == model.split(",")[0]]["verdict"]
         agree, refuted = int((of == "solved").sum()), int((of == "wrong").sum())
         row["agree"] = f"{agree} of {agree + refuted}"

@@ -40,7 +40,7 @@ def about(sets: Mapping[str, SizeRuns]) -> Part:
     ]
     texts = [
         "Housing: the paper's recipe for partially synthetic housing (hierdp.data.housing), with the "
-        "national shares of sizes for every state. Of the race data, the nation's Hawaiian row is public; "
+        "national shares of sizes for every state. Of the race data, only the nation's Hawaiian row is here; "
         "its blocks are placed in states and counties at random (hierdp.data.hawaiian)."
     ]
     if "taxi" in sets:
