@@ -15,7 +15,7 @@ import numpy as np
 
 from hierdp.bench.problems import census_cumulative
 from hierdp.verification.matrix import kinds
-from models import HierarchyQIP, Tree
+from models import BlockInference, HierarchyQIP, Tree, TreeMatching
 from models.synthetic import heavy_tailed, noise
 from solvers.fast import PATHS
 
@@ -81,6 +81,10 @@ def read(model: Any) -> float:
 
 
 def elements(model: Any) -> int:
-    """The number of entries of its first input, or of its answer if that is larger."""
+    """The number of entries of its first input, or of its answer if the input is given in another form."""
+    if isinstance(model, BlockInference):
+        return model.tree.size * model.workload.cells
+    if isinstance(model, TreeMatching):
+        return int(model.tree.size * model.points.size)
     given = (sum(part.size for part in _arrays(getattr(model, one.name))) for one in fields(model))
     return int(getattr(model, "answer_size", next(filter(None, given))))
