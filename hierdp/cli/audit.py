@@ -45,35 +45,17 @@ def audit(
 ) -> None:
     """Test mechanisms for more privacy loss than they claim, by running them many times.
 
-    MECHANISMS are names of mechanisms or methods as listed by `hierdp mechanisms` (group-size, InfTDA, …).
-    The default is all, which takes half an hour. Each mechanism runs many times on a made-up table and
-    equally often on a neighbouring table. Half of the runs choose an event, such as "count[A 2] ≥ 21", that
-    distinguishes the two tables. The other half bound how much likelier the event is on one of them. This
-    gives a lower bound on the mechanism's ε (and on ρ under zCDP). Exit status 1 if a bound exceeds the
-    claim. "Would show" is the smallest loss that so many runs would have shown to exceed the claim, if one
-    event had revealed it. If there is none, the case shows nothing: give it more runs.
-
-    The samplers of exact noise are audited as well: noise opendp, and noise tables if it is installed.
-
-    The audit can show that a mechanism is NOT as private as it claims. Half the noise, noise shared by two
-    counts, or a repair that uses true counts: each makes some event far too likely on one table.
-
-    The audit cannot show that a mechanism IS private. A bound below the claim only says that these runs,
-    tables and events found nothing. It is often far below the claim, and rises with more runs. A loss that
-    shows only in rare events or on other tables stays undetected, and so does a loss smaller than sampling
-    error. The proof of privacy rests on the sensitivities, which are tested on all neighbours of small
-    tables: see docs/privacy.md.
-
-    You can stop the audit at any time. Results so far are on the screen, one line per case. With --out they
-    are also in a file, and the same command continues from there. This is safe, unlike for a release: the
-    tables are made up, so the file contains no true counts, and no budget is spent twice. A result is
-    computed again if the mechanisms named, --runs, --confidence, --seed, --exact, --noise or hierdp itself
-    have changed.
+    MECHANISMS are mechanisms or methods of `hierdp mechanisms`, or the samplers of noise: opendp, tables.
+    Default: all, which takes half an hour. Exit status 1 if a lower bound on a loss exceeds the claim.
 
     \b
     hierdp audit Laplace H_b^c
     hierdp audit top-down --runs 20000 --workers 2
     hierdp audit --workers 2 --out audit.parquet
+
+    An audit can show that a mechanism is NOT as private as it claims. It cannot show that a mechanism IS:
+    that rests on the proofs in docs/privacy.md. "Would show" is the smallest loss that so many runs would
+    have detected. An audit may be stopped; with --out, the same command continues it.
     """
     from hierdp.audit import audit as look
     from hierdp.audit import by_tables, exactly

@@ -41,10 +41,8 @@ def check(
 ) -> None:
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
-    Checks the counts (whole, not negative, adding up), the budget (each loss from the distribution of its
-    noise, and their sum), the certificate of every post-processing step (computed again, without any solver),
-    the same costs and bounds by the general theorem (where answers are exact; in large releases a sample),
-    and that the table is the result of these steps. Exit status 1 if a check fails.
+    Its counts, budget, noise, certificates and tables are computed again, without any solver. Exit status 1
+    if a check fails. See docs/guide/certificate.md.
 
     \b
     hierdp check released

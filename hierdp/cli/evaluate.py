@@ -56,11 +56,8 @@ def evaluate(
 ) -> None:
     """Show the errors of RELEASE, for those who hold the true table. NOT TO BE PUBLISHED.
 
-    RELEASE is a folder made by `hierdp release` or `hierdp repair`; TRUTH is the true table, with the
-    columns from which RELEASE was made. Levels, regions, categories and bins are read from RELEASE. The true
-    table stays in this process. The result has errors by level and by size of count, invented and lost
-    counts, ranks, and the worst cells. Together with RELEASE these errors give true counts, so they are for
-    inside the house: no privacy budget covers them.
+    TRUTH is the true table, with the columns from which RELEASE was made. Together with RELEASE the errors
+    give true counts, so they are for inside the house: no privacy budget covers them.
 
     \b
     hierdp evaluate trips commuting.parquet --count workers --out errors

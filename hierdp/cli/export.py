@@ -36,20 +36,14 @@ def export(release: Path, to: str, out: Path, overwrite: bool, finest: bool, sup
            labels: Path | None, limit: int | None, **given: Any) -> None:  # fmt: skip
     """Write the table of RELEASE for readers: CSV, Excel or SDMX-CSV, with names beside codes.
 
-    RELEASE is a folder made by `hierdp release` or `hierdp repair`; it is only read. Excel files (openpyxl,
-    pip install 'hierdp[excel]') have a second sheet with the budget, the unit that is protected, the date and
-    the fingerprint; SDMX-CSV 2.0 has them as attributes of each row. Names of codes are those of the release
-    (--labels of `hierdp release`), or of --labels here.
-
-    With --suppress-below, small counts are blank, and the file says how many. This is post-processing: the
-    release stays whole, with its sums, proofs and guarantee, and `hierdp check` checks that. The blanks
-    protect nobody further: some follow from sums and other counts. Sums may be larger than the counts that
-    are shown below them.
-
     \b
     hierdp export trips --to excel --out trips.xlsx --finest --labels counties.csv
     hierdp export trips --to sdmx-csv --out trips.csv --agency OFFICE --time-period 2024
     hierdp export homes --to csv --out homes.csv --suppress-below 5
+
+    Excel files (pip install 'hierdp[excel]') and SDMX-CSV 2.0 also have the budget, the unit that is
+    protected, the date and the fingerprint. Blanks by --suppress-below protect nobody further: some follow
+    from sums.
     """
     from hierdp.publication.copy import copy_of
     from hierdp.publication.formats import write_copy

@@ -52,32 +52,15 @@ def query(
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
 
-    A query of regions and categories (--where) is the sum of their counts. Columns that are not named are
-    summed over; names of one column are separated by |, columns by semicolons. AXIS.LEVEL names a level that
-    several axes have. Sizes may be a range: size=1:4 is 1, 2 and 3.
-
-    A query of a histogram (--range; releases of range-query and clustering) is the sum of its bins. Ranges of
-    numbers and dates go from LOW to HIGH, which is excluded, and must consist of whole bins. Ranges
-    of names include both ends. Queries spend no privacy budget.
-
-    The standard error is exact: it follows from the distribution of the noise. It is not known for counts
-    that were made non-negative or whole, because their error depends on the true counts, nor for a sum of
-    several rows of a table. It is then printed as "not known", and left empty with --csv. For a histogram
-    that was made non-negative or whole, the column before_repair has the exact standard error that the answer
-    had before.
-
-    With --confidence 0.9, low and high are the ends of an interval that covers the true count with a
-    probability of at least 90 %, whatever the data: also where the release says 0, and of the sum of several
-    counts. It follows from the measurements, before they were repaired, so the released count may be outside.
-    Without a query, all rows of the table get one. For InfTDA, bound is an error that no count of the level
-    exceeds, with a probability of 95 %.
-
     \b
-    hierdp query ages --range 18:65 --range :18 --range 65:
-    hierdp query places --range x=-10:40,y=35:70
     hierdp query homes --where "county=Kings|Queens; size=1:4"
     hierdp query trips --where "origin=JFK; destination.state=CA" --csv
-    hierdp query trips --confidence 0.95 --csv
+    hierdp query ages --range 18:65 --range :18 --range 65:
+    hierdp query places --range x=-10:40,y=35:70
+
+    Queries spend no budget. Standard errors are exact, from the law of the noise. They are not known for
+    counts that were made whole or non-negative, because these depend on the true counts: see
+    docs/guide/repair.md.
     """
     from hierdp.questions import query as questions
     from hierdp.record.written import read_manifest

@@ -34,7 +34,9 @@ class MechanismCommand(click.Command):
         """The options of all mechanisms, then those that this one declares."""
         own = flags_of(keywords_of(self.mechanism.from_table))
         taken = {flag for one in own for flag in one.opts}
-        return [*(_without(one, taken) for one in shared.params), *own]
+        of_all = [_without(one, taken) for one in shared.params]
+        # What must be given comes first, and what all mechanisms have comes last.
+        return sorted([*of_all, *own], key=lambda one: (not one.required, not one.required and one in of_all))
 
 
 def _without(option: click.Parameter, taken: set[str]) -> click.Parameter:
@@ -86,9 +88,8 @@ def release() -> None:
 @click.option("--title", metavar="TEXT", help="Title of the report, also in manifest.json. Public.")
 @click.option("--note", metavar="TEXT", help="Text under the title, also in manifest.json. Public.")
 @click.option("--labels", type=TABLE, metavar="TABLE",
-              help="A table with the columns code and name (or two columns): the names of regions and "
-                   "categories that TABLE has by code. Public. The report and manifest.json have them; "
-                   "`hierdp query`, `evaluate` and `export` use them; the tables keep codes.")  # fmt: skip
+              help="A table with the columns code and name: names for the codes of TABLE, in the report and "
+                   "for `hierdp query`, `evaluate` and `export`. Public.")  # fmt: skip
 @click.option("--csv-safe", is_flag=True,
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
                    "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip

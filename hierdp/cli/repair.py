@@ -76,14 +76,9 @@ def repair(
 ) -> None:
     """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
 
-    NOISY is a Parquet or CSV file with one row per region, of counts that somebody else has noised or
-    estimated: its level columns, its count, and optionally a standard error. Rows of inner regions that were
-    not measured may be missing. Each method is a model of the project, solved and proved optimal; `hierdp
-    check` verifies the result from its files. No noise is added, and no privacy is claimed.
-
-    Or NOISY is the folder of a release. Its noisy counts, in measurements.parquet, are post-processed by
-    another method of the same mechanism, or by the same one with another option. Nothing is measured again,
-    so both releases together cost no more than the first one.
+    NOISY is a Parquet or CSV file with a row for each region: its level columns, its count, and optionally a
+    standard error. No noise is added, and no privacy is claimed. Or it is the folder of a release, whose
+    measurements another method starts from; this costs no further budget.
 
     \b
     hierdp repair noisy.csv --levels state,county --count people --standard-error se --out repaired
@@ -91,7 +86,6 @@ def repair(
     hierdp repair forecast.csv --levels region,shop --count sales --fixed root --out whole
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
-    hierdp check repaired
     """
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table

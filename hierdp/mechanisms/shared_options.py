@@ -32,8 +32,8 @@ Groups = Annotated[
 GroupsFromData = Annotated[
     bool,
     Option(
-        "In place of `groups`: use the groups that occur in the data. Their number is then published "
-        "exactly, whatever ε is, so the only person of a group is not protected. The release warns of it."
+        "In place of `groups`: the groups that occur in the data. Their number is then published exactly, so "
+        "the only person of a group is not protected."
     ),
 ]
 Entities = Annotated[
@@ -53,9 +53,8 @@ Regions = Annotated[Hierarchy | None, Option(ALL_REGIONS, form="regions")]
 RegionsFromData = Annotated[
     bool,
     Option(
-        "In place of a public list of regions: use the regions that occur in the data. They are then "
-        "published exactly, whatever ε is, so the only person of a region is not protected. The release "
-        "warns of it."
+        "In place of a public list of regions: those that occur in the data. They are then published, so "
+        "the only person of a region is not protected."
     ),
 ]
 Region = Annotated[
@@ -87,18 +86,16 @@ UnknownOrNoGroup = Annotated[
 Person = Annotated[
     str | None,
     Option(
-        "Column that identifies a row's person (or household, or device), whose rows are protected "
-        "together: ε is for all rows of a person, and at most `rows_per_person` of them are counted. "
-        "Without it, each row counts as a person, so a person with several rows is protected for one of "
-        "them only.",
+        "Column that identifies a row's person (or household, or device). ε is then for all rows of a "
+        "person, of which at most `rows_per_person` are counted. Without it, ε is for one row.",
         "COLUMN",
     ),
 ]
 RowsPerPerson = Annotated[
     int | None,
     Option(
-        "With `person`: the most rows of a person that are counted, selected by a keyed hash; in a table of "
-        "counts, the largest sum of a person's counts. Noise grows with it.",
+        "With `person`: the most rows of a person that are counted; in a table of counts, their largest sum. "
+        "Noise grows with it.",
         "NUMBER",
         least=1,
     ),
@@ -107,9 +104,8 @@ RowsPerPerson = Annotated[
 MostPerRow = Annotated[
     int | None,
     Option(
-        "In a table of counts: the most that one row counts; larger numbers count as this one. Then ε is for "
-        "a row. Without it (and without `person`), ε is for one of what the column counts, so a row with the "
-        "number 1000 has 1000 times the loss. Noise grows with it.",
+        "In a table of counts: larger numbers in a row count as this one, and ε is for a row. Without it "
+        "(and `person`), ε is for one of what the column counts. Noise grows with it.",
         "NUMBER",
         least=1,
     ),

@@ -65,7 +65,10 @@ def test_every_option_is_described_in_the_help(mechanism):
 def test_there_is_no_second_list_of_options(mechanism):
     """A command has only the options of all commands, and the flags derived from the signature."""
     command = main.commands["release"].commands[mechanism]
-    common, own = command.params[: len(shared.params)], command.params[len(shared.params) :]
+    names = [one.name for one in shared.params]
+    common = sorted(
+        (one for one in command.params if one.name in names), key=lambda one: names.index(one.name)
+    )
     for one, usual in zip(common, shared.params, strict=True):
         assert one.name == usual.name
         assert set(one.opts) <= set(usual.opts)
@@ -73,7 +76,11 @@ def test_there_is_no_second_list_of_options(mechanism):
     assert len(set(flags)) == len(flags)
     lost = {flag for option in shared.params for flag in option.opts} - set(flags)
     assert lost == set()  # each has another name, if a mechanism uses it for an option of its own
-    assert [flag.opts for flag in own] == [flag.opts for flag in flags_of(KEYWORDS[mechanism])]
+    own = sorted(one.opts for one in command.params if one.name not in names)
+    assert own == sorted(flag.opts for flag in flags_of(KEYWORDS[mechanism]))
+    assert [one.required for one in command.params] == sorted(
+        (one.required for one in command.params), reverse=True
+    )
     names = [option.name for option in command.params]
     assert len(set(names)) == len(names)
 

@@ -100,9 +100,8 @@ def from_table(
         int,
         Option(
             "Larger groups are counted in this size (top-coded). Choose it without looking at the data, and "
-            "rather too large, which costs little accuracy. It costs time: Hc draws exact noise for every "
-            "size up to it in every region, some 100,000 numbers per second on two cores. With the default, "
-            "200 regions take minutes; with noise from tables, seconds.",
+            "rather too large: that costs time, as Hc draws noise for every size in every region, but little "
+            "accuracy.",
             "NUMBER",
         ),
     ] = MAX_SIZE,
