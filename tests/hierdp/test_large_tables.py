@@ -14,9 +14,11 @@ from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.size_table import SizeTable, aligned
+from hierdp.counts.size_table import SizeTable, aligned, runs_of
 from hierdp.execution import seal
 from hierdp.record import files, properties, written
+from hierdp.reports.counts import counts_section
+from hierdp.reports.release import _named
 from tests.marks import quick
 
 
@@ -272,3 +274,39 @@ def test_the_option_of_the_command_line(tmp_path, monkeypatch, capsys):
         assert end.value.code == 0, capsys.readouterr()
         assert (out / "released.csv").is_file() == bool(more)
         assert failed(out) == {}
+
+
+def both_forms():
+    """A table as an array, and as rows without those of no groups, as count-of-counts releases it."""
+    columns = {"zone": ["A", "B", "B"], "town": ["1", "2", "3"]}
+    places = Hierarchy.from_columns(columns, ["zone", "town"])
+    table = SizeTable(places, places.tree.sum_up(np.array([[1, 2, 1], [3, 0, 0], [0, 4, 1]])))
+    rows = table.frame()
+    return places, table, rows[rows["groups"] > 0]
+
+
+def test_the_runs_of_a_table():
+    places, table, rows = both_forms()
+    found, other = runs_of(table, places), runs_of(rows, places)
+    assert found.groups.tolist() == [12, 4, 8, 4, 3, 5]
+    assert found.people.tolist() == [10, 4, 6, 4, 0, 6]
+    for name in ("offsets", "sizes", "counts"):
+        assert getattr(found, name).tolist() == getattr(other, name).tolist()
+
+
+@pytest.mark.parametrize("labels", [{}, {"B": "Bayside"}])
+def test_a_report_draws_both_forms_alike(labels):
+    _, table, rows = both_forms()
+    found, other = (counts_section(_named(each, labels), {"max_size": 2}) for each in (table, rows))
+    assert found.figures == other.figures
+    (bars,), (same,) = found.bars, other.bars
+    assert bars.title == same.title
+    assert bars.frame.equals(same.frame)
+    assert bars.frame.values.tolist() == [["B Bayside" if labels else "B", 8, 6], ["A", 4, 4]]
+
+
+def test_sums_of_rows_are_checked_to_the_last_group():
+    places, _, rows = both_forms()
+    rows.loc[rows.index[-1], "groups"] += 1
+    why = "level 1, region 'B', size 2: the counts below do not add up to it"
+    assert properties.broken(rows, {"groups": 12}, {"region": places})["consistent"] == why
