@@ -1,5 +1,6 @@
 """Non-negative least squares for a parent's children: by hand, other solvers, contradictions, broken code."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from models import SimplexQP, Workload, WorkloadLeastSquares
 from models.arithmetic import exact
 from models.witnesses.children_squares import dual_bound, squares
 from solvers import fast, solve
-from solvers.fast import children_systems
+from solvers.fast import children_newton
 
 TWO = Workload.marginals((2,), [(), (0,)])
 TOTAL = Workload.marginals((2,), [()])
@@ -94,10 +95,12 @@ def test_a_wrong_active_set_is_not_proved(monkeypatch):
     model = WorkloadLeastSquares.typical(np.random.default_rng(0), 160)
     assert solve(model).status == "optimal"
 
-    def averaged(self, x, _, price, charge):
-        return np.tile(self.parent / len(x), (len(x), 1)), price, charge
+    def averaged(p):
+        p.cells[:, fast_path.X] = p.parent / len(p.cells)
+        p.cells[:, fast_path.SLOPE] = 1.0
+        return 1
 
-    monkeypatch.setattr(fast_path._Problem, "polished", averaged)
+    monkeypatch.setattr(fast_path, "children_newton", averaged)
     found = solve(model)
     assert found.status == "unsupported"
     assert "leave a gap" in found.message
@@ -235,36 +238,74 @@ def test_the_bound_in_floats_is_never_above_the_one_in_fractions():
     assert 0 <= Fraction(proof.gap) - gap <= Fraction(np.spacing(proof.gap))
 
 
-@pytest.mark.parametrize("way", ["_inverses_of_sums", "_inverses_of_cells"])
-def test_newton_systems_of_many_cells_and_of_many_sums(monkeypatch, way):
-    """The first without the matrix of the parent's prices, by conjugate gradients."""
-    monkeypatch.setattr(children_systems, "MOST_DENSE", 0)
-    monkeypatch.setattr(children_systems, "SMALL", 50 if way == "_inverses_of_sums" else 0)
-    used = []
-    solve_by = getattr(children_systems.Systems, way)
-    monkeypatch.setattr(children_systems.Systems, way, lambda *args: used.append(1) or solve_by(*args))
+@pytest.mark.parametrize("few", [0, 100])
+@pytest.mark.parametrize("rules", [False, True])
+def test_systems_of_many_cells_and_of_few(monkeypatch, few, rules):
+    """Of many cells, the prices are found by conjugate gradients from systems of the sums."""
+    monkeypatch.setattr(fast_path, "FEW", few)
     rng = np.random.default_rng(0)
-    workload = Workload.marginals((3, 3), [(), (0,), (1,), (0, 1)])
-    true = rng.poisson(3, (3, 9)) + 1
-    noisy, rules = workload.answers(true) + rng.integers(-4, 5, (3, 16)), Workload.marginals((3, 3), [(0,)])
-    held = rules.answers(true)
-    model = WorkloadLeastSquares(workload, noisy, [1, 2, 3, 4], true.sum(axis=0), None, rules, held, held)
+    workload = Workload.marginals((4, 4), [(), (0,), (1,), (0, 1)])
+    true = rng.poisson(2, (3, 16))
+    true[0] += true.sum(axis=0) == 0
+    noisy = workload.answers(true) + rng.integers(-4, 5, (3, 25))
+    given = {}
+    if rules:
+        groups = Workload.marginals((4, 4), [(0,)])
+        held = groups.answers(true)
+        given = {"rules": groups, "lower": held, "upper": held}
+    model = WorkloadLeastSquares(workload, noisy, [1, 2, 3, 4], true.sum(axis=0), **given)
+    assert len(fast_path._problem(model).children.gain) == (16 if few else 0)
     assert solve(model).certificate.gap <= 1e-9
-    assert used
 
 
-def test_coarse_sums_of_the_same_cells_are_one():
-    """Of 4 cells, one is empty: a sum then counts a cell alone, and two sums count the same cells."""
-    table = Workload.marginals((2, 2), [(), (0,), (1,), (0, 1)])
-    model = WorkloadLeastSquares(table, np.zeros((2, 9)), [1, 2, 4, 8], parent=[1, 2, 0, 0])
-    problem = fast_path._problem(model)
-    assert problem.sums.matrix.toarray().tolist() == [[1, 1]]
-    assert (problem.weight / problem.diagonal[:, :1]).tolist() == [[(1 + 2) / (4 + 8)]] * 2
+def hard(kind, seed):
+    """Large counts, small ones, weights that differ or are small, ties, or one child unlike others."""
+    rng = np.random.default_rng([seed, 7])
+    size = int(rng.choice([10, 40, 200]))
+    if seed % 2:
+        model = WorkloadLeastSquares.random(rng, size)
+    else:
+        model = WorkloadLeastSquares.typical(rng, 2 * size, rules=bool(seed % 4))
+    noisy, weights = model.data
+    if kind in ("huge", "tiny"):
+        power = rng.integers(6, 12)
+        by = 10 ** int(power) if kind == "huge" else 10.0**-power
+        names = ("noisy", "parent", "lower", "upper")
+        given = {name: getattr(model, name) for name in names if getattr(model, name) is not None}
+        return replace(model, **{name: np.asarray(part) * by for name, part in given.items()})
+    if kind == "weights":
+        return replace(model, weights=weights * 10.0 ** rng.integers(-3, 4, weights.shape))
+    if kind == "light":
+        return replace(model, weights=weights * 10.0 ** -rng.integers(0, 100))
+    if kind == "tied":
+        return replace(model, noisy=np.full(noisy.shape, int(rng.integers(-1, 3))))
+    noisy = noisy.copy()
+    noisy[0] *= 10**6
+    return replace(model, noisy=noisy)
+
+
+@pytest.mark.parametrize("kind", ["huge", "tiny", "weights", "light", "tied", "one child"])
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.slow)])
+def test_hard_instances_are_proved(kind, seeds):
+    for seed in seeds:
+        found = solve(hard(kind, seed))
+        assert found.status == "optimal", (seed, found.message)
+
+
+def test_active_sets_that_cycle_are_found_by_the_line_search(monkeypatch):
+    """Without the quick corrections of active sets, each child is solved by the projected Newton method."""
+    monkeypatch.setattr(children_newton, "TURNS", 0)
+    for seed in range(4):
+        model = WorkloadLeastSquares.random(np.random.default_rng([4, seed]), 20)
+        problem = fast_path._problem(model)
+        assert children_newton.children_newton.py_func(problem.children) > 0
+        quick = solve(model)
+        assert np.allclose(problem.children.cells[:, fast_path.X] * problem.unit, quick.x[:, problem.columns])
 
 
 @pytest.mark.parametrize(("children", "few"), [(10, 1), (40, 4)])
 def test_a_cell_with_few_persons_among_many_is_divided(children, few):
-    """At the end of the interior-point method, no child seems to have any of them."""
+    """At the first prices, no child seems to have any of them."""
     rng = np.random.default_rng(7 if children == 10 else 0)
     workload = Workload.marginals((2, 2), [(), (0,), (1,), (0, 1)])
     true = rng.poisson(10_000, (children, 4))
