@@ -73,7 +73,8 @@ matrix, BEFORE those that were active at the last prices."""
 
 LOW, HIGH, CHARGE, TAX, ON, BOUND, OFTEN = range(7)
 """Rows of `Children.rules`. CHARGE are prices to which the penalty is added, TAX those with the penalty. ON
-are rules that bind, BOUND those in the inverse matrix, OFTEN those that bound at the last prices."""
+are 1 for rules that bind below, -1 above, BOUND the same in
+the inverse matrix, OFTEN at the last prices."""
 
 D, STEEPNESS, EXCHANGES = range(3)
 """Columns of `Children.child`: the weight of each cell alone, the penalty of rules, and the exchanges since
@@ -177,7 +178,11 @@ def _bind(rules: Any) -> Any:
     low, high, tax, on = rules[LOW], rules[HIGH], rules[TAX], rules[ON]
     changed = False
     for k in range(len(on)):
-        binds = 1.0 if tax[k] != 0.0 or low[k] == high[k] else 0.0
+        binds = 0.0
+        if tax[k] > 0.0 or low[k] == high[k]:
+            binds = 1.0
+        elif tax[k] < 0.0:
+            binds = -1.0
         changed = changed or binds != on[k]
         on[k] = binds
     return changed
@@ -203,7 +208,7 @@ def _heights(p: Any, c: int) -> None:
     for i in range(len(weight)):
         heights[i] = weight[i]
     for k in range(len(on)):
-        heights[len(weight) + k] = steep * on[k]
+        heights[len(weight) + k] = steep * abs(on[k])
 
 
 @helper
@@ -323,7 +328,7 @@ def _corrected(p: Any, c: int) -> Any:
         steepest = max(steepest, abs(sums[i]))
     steepest = max(steepest, p.child[c, D] * largest)
     for k in range(rules.shape[1]):
-        steepest = max(steepest, rules[ON, k] * p.child[c, STEEPNESS] * largest)
+        steepest = max(steepest, abs(rules[ON, k]) * p.child[c, STEEPNESS] * largest)
     changed = False
     for j in range(len(x)):
         if active[j] > 0.0:

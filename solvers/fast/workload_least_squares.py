@@ -106,7 +106,7 @@ class _Problem:
         """The answer with what rounding changed in sums of binding rules divided among their cells."""
         if not len(self.rules):
             return x
-        binds, tax = self.children.rules[:, ON] > 0, self.children.rules[:, TAX]
+        binds, tax = self.children.rules[:, ON] != 0, self.children.rules[:, TAX]
         low, high = self.sides
         with np.errstate(invalid="ignore"):
             missing = np.where(binds, np.where((tax > 0) | (low == high), low, high) - x @ self.rules.T, 0.0)
@@ -137,7 +137,7 @@ class _Problem:
 
 def _power(number: float) -> float:
     """The least power of 2 that is not below the number: division by it is exact."""
-    return math.ldexp(1.0, math.frexp(number)[1])
+    return math.ldexp(1.0, min(math.frexp(number)[1], 1023))
 
 
 def _problem(model: WorkloadLeastSquares) -> _Problem:
