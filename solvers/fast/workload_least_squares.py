@@ -2,6 +2,18 @@
 
 The problem is stated in floats, with units that keep its numbers near 1 and relative to the children's own
 answers for each cell, so that large counts with little noise lose no digits.
+
+The method was chosen on real families: the counties and precincts of four small states, 16 cells each, by
+BlueDown (44 problems) and by TopDown (86). CPU microseconds a cell, one run of each after another:
+
+========================================================  ========  =======
+method                                                    BlueDown  TopDown
+========================================================  ========  =======
+interior point in NumPy, then polishing (before)              42.3     58.2
+this one, stating the problem included                         1.9      3.3
+========================================================  ========  =======
+
+``python -m benchmarks.peers.families`` compares it with Clarabel.
 """
 
 from __future__ import annotations
