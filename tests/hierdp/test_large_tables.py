@@ -14,9 +14,11 @@ from hierdp.check import FAILS, HOLDS, OPEN, check
 from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import SIZES
 from hierdp.counts.size_table import SizeTable, aligned, runs_of
 from hierdp.execution import seal
 from hierdp.record import files, properties, written
+from hierdp.record.shape import shape_of_regions
 from hierdp.reports.counts import counts_section
 from hierdp.reports.release import _named
 from tests.marks import quick
@@ -310,3 +312,19 @@ def test_sums_of_rows_are_checked_to_the_last_group():
     rows.loc[rows.index[-1], "groups"] += 1
     why = "level 1, region 'B', size 2: the counts below do not add up to it"
     assert properties.broken(rows, {"groups": 12}, {"region": places})["consistent"] == why
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({}, ""),
+        ({"level": 5}, "a row has another level than 0 to 2"),
+        ({"level_name": "x"}, "a row of level 0 has region at another level than 'root'"),
+        ({"region": "x"}, "level 0: there is no region 'x'"),
+        ({"parent": "A"}, "a row of level 0 has another parent than its region in regions.csv"),
+    ],
+)
+def test_the_shape_of_rows(changed, why):
+    places, _, rows = both_forms()
+    settings = {"levels": ["root", "zone", "town"]}
+    assert shape_of_regions(rows.assign(**changed), settings, {"region": places}, SIZES) == why
