@@ -113,12 +113,13 @@ def test_a_case_that_is_not_exactly_feasible_or_not_wrong_is_refused():
 
 def test_variables_that_differ_by_a_constant_become_one():
     one = linear([[1, -1, 0], [1, 1, 1]], [5, 3, 1], cost=np.array([1.0, 2, 3]), square=np.array([2.0, 1, 0]),
-                 lower=np.array([4.0, 0, 0]), least=np.array([2.0, 9]), most=np.array([2.0, 9]))  # fmt: skip
+                 upper=np.array([10.0, 5, 10]), least=np.array([2.0, 9]),
+                 most=np.array([2.0, 9]))  # fmt: skip
     small = reduce._merged(one, 0)
     assert small.valid
     assert (small.made.columns, small.made.rows, small.point) == (["x0", "x2"], ["r1"], [5, 1])
     assert small.made.matrix.toarray().tolist() == [[2, 1]]
-    assert (small.made.lower.tolist(), small.made.upper.tolist()) == ([4, 0], [10, 10])
+    assert (small.made.lower.tolist(), small.made.upper.tolist()) == ([2, 0], [7, 10])
     for at in (4.0, 6.0):  # 2 x0² + x0 + (x0 − 2)² + 2 (x0 − 2), but for a constant
         cost = small.made.square[0] * at**2 + small.made.cost[0] * at
         assert cost == 2 * at**2 + at + (at - 2) ** 2 + 2 * (at - 2)
@@ -186,6 +187,12 @@ def test_a_wrong_row_becomes_a_script_and_two_files(tmp_path):
     done = subprocess.run([sys.executable, found.files[0]], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("clarabel: optimal")  # it does not lie
     assert "feasible: [3.0, 0.0] which costs 0.0" in done.stdout
+
+
+@pytest.mark.usefixtures("lying")
+def test_problems_are_those_of_the_rows_set(tmp_path):
+    (found,) = reduce_results(results(tmp_path, set="medium"), tmp_path / "out", None, None, 60)
+    assert (found.problem, len(found.files)) == ("medium-tree", 3)
 
 
 @pytest.mark.usefixtures("lying")
