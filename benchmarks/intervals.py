@@ -209,7 +209,7 @@ def _measured(release: Any, truth: Counts, question: Question, run: int) -> Iter
     """The intervals of some counts of each class and level."""
     made = release(run)
     source: Intervals = released_by(made.mechanism).intervals_of(
-        Written(made.manifest(), made.table, dict(made.regions), made.measurements)
+        Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
     )
     rng = np.random.default_rng(run)
     for level, true in truth.items():

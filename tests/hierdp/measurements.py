@@ -117,7 +117,7 @@ def replayed(made, manifest):
     checking = released_by(manifest["mechanism"]).checking
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)
-    written = Written(manifest, made.table, made.regions, Measurements(parts))
+    written = Written(manifest, made.counts, made.regions, Measurements(parts))
     rerun = Rerun(checking, written, Path("proofs.zip"))
     rerun(Replay(iter(steps)))
     return rerun.recorded

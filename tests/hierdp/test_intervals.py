@@ -47,7 +47,7 @@ def trips(method="InfTDA", **more):
 
 
 def as_written(made):
-    return Written(made.manifest(), made.table, dict(made.regions), made.measurements)
+    return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
 
 
 def ends(made, texts, confidence=0.9):
