@@ -50,11 +50,12 @@ def agrees(model, x, witness):
     if isinstance(model, models.TreeChebyshev) and model.rounds:
         return False  # its changes are rounded one by one
     program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
-    if isinstance(model, models.Clustering | models.Segmentation):
+    if isinstance(model, models.ChangePoints | models.Clustering | models.Segmentation):
         program = replace(program, rounded=False)  # costs of runs of floats are rounded, and compared as such
     general = lagrangian_bound(program, model.row_prices(proof.witness))
     name, own = type(model).__name__, Fraction(proof.bound)
     if isinstance(proof.bound, float) or name in (
+        "ChangePoints",
         "Clustering",
         "Segmentation",
     ):  # programs hold costs as floats
