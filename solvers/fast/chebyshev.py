@@ -24,7 +24,7 @@ def solve_chebyshev(model: Chebyshev) -> tuple[Ints, None]:
     return np.asarray(_segments(noisy, totals, offsets)), None
 
 
-@kernel(linear=True)
+@kernel()
 def _segments(noisy: Any, totals: Any, offsets: Any) -> Any:
     x = np.empty(noisy.size, np.int64)
     for j in range(totals.size):
@@ -34,7 +34,7 @@ def _segments(noisy: Any, totals: Any, offsets: Any) -> Any:
     return x
 
 
-@kernel(linear=True)
+@kernel()
 def _one(y: Any, c: int, x: Any) -> None:
     n = y.size
     smallest, largest, held = y[0], y[0], 0
