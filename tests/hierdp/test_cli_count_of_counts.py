@@ -124,7 +124,7 @@ def test_help_and_list():
         "--size-budget",
         "bottom-up",
         "Groups and regions are public",
-        "It costs time: Hc draws exact noise for every size up to it in every region",
+        "rather too large: that costs time, as Hc draws noise for every size in every region",
     ):
         assert said in text
     assert "Kuo et al. 2018" in run("mechanisms").output

@@ -510,7 +510,7 @@ def test_from_a_table():
         ("SF", {"clusters": 6}, "clusters is 6: 5 bins form 1 to 5 runs"),
         ("SF", {"largest": 0}, "largest is 0: it must be 1 or more"),
         ("SF", {"share": 0.0}, "share is 0.0"),
-        ("ahp", {}, "no method 'ahp'; there are 'AHP', 'AHP-empirical'"),
+        ("ahp", {}, "no method 'ahp'; did you mean 'AHP' or 'PHP'\\? There are 'AHP', 'AHP-empirical'"),
     ],
 )
 def test_bad_options_are_named_before_any_noise(method, options, message):

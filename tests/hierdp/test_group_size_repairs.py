@@ -113,7 +113,7 @@ def test_the_paper_s_window():
 @pytest.mark.parametrize(
     ("method", "solver", "said"),
     [
-        ("M_X", SolverOptions(), "no method 'M_X'; there are 'M_H'"),
+        ("M_X", SolverOptions(), "no method 'M_X'; did you mean 'M_c' or 'M_H'? There are 'M_H'"),
         ("M_c^dp", SolverOptions(backend="cp-sat"), "M_c^dp takes no backend; it takes window"),
         ("M_c", SolverOptions(window=3), "M_c takes no window"),
         ("M_H", SolverOptions(window=-1), "window is -1"),

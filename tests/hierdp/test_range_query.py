@@ -151,7 +151,7 @@ def test_default_branching_is_the_papers():
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("H_3", {}, "no method 'H_3'; there are 'Flat', "),
+        ("H_3", {}, "no method 'H_3'; did you mean .*'H_2'.*\\? There are 'Flat', "),
         ("H_2", {"branching": 4}, "H_2 takes no branching; it takes budget"),
         ("Flat", {"budget": "equal"}, "Flat takes no budget"),
         ("H_b", {"repair": "whole"}, "H_b takes no repair; it takes branching, budget"),

@@ -136,7 +136,11 @@ def test_release_records_where_regions_come_from():
 @pytest.mark.parametrize(
     ("mechanism", "options", "message"),
     [
-        ("group-sizes", {}, "no mechanism 'group-sizes'; there are 'group-size', .*'top-down'"),
+        (
+            "group-sizes",
+            {},
+            "no mechanism 'group-sizes'; did you mean 'group-size'\\? There are .*'top-down'",
+        ),
         (
             "group-size",
             {"delta": 1e-8},

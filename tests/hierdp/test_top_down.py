@@ -151,7 +151,7 @@ def test_order_of_axes():
         "counts by from plevel1",
         "counts by from plevel1 × to qlevel1",
     ]
-    with pytest.raises(InputError, match="no axis 'too'; the axes are from, to"):
+    with pytest.raises(InputError, match="no axis 'too'; did you mean 'to'\\? There are 'from', 'to'"):
         inf_tda(data, 1.0, DELTA, Double(), "too")
 
 

@@ -145,7 +145,10 @@ def test_shares():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"method": "TDA_3"}, "no method 'TDA_3'; there are 'InfTDA', 'InfTDA_large'"),
+        (
+            {"method": "TDA_3"},
+            "no method 'TDA_3'; did you mean 'TDA' or 'TDA_L2' or 'TDA_inf'? There are 'InfTDA', ",
+        ),
         ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
         (
             {"method": "TDA", "solver": SolverOptions(window=3)},
