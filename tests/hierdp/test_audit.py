@@ -589,5 +589,5 @@ def test_the_command_fails_where_a_bound_exceeds_the_claim(monkeypatch):
 def test_the_command_lists_the_known_mechanisms():
     done = CliRunner().invoke(main, ["audit", "Lapace"])
     assert done.exit_code == 2
-    assert "unknown mechanism 'Lapace'" in done.output
-    assert "'InfTDA'" in done.output
+    assert "unknown mechanism or method 'Lapace'; did you mean 'Laplace'" in done.output
+    assert "'top-down'" in CliRunner().invoke(main, ["audit", "Quantum"]).output

@@ -176,7 +176,7 @@ def test_without_data_and_for_an_unknown_paper(tmp_path, monkeypatch):
     assert not (tmp_path / "out" / "table1_taxi.parquet").exists()
     unknown = CliRunner().invoke(main, ["reproduce", "smith1999"])
     assert unknown.exit_code == 2
-    assert "unknown paper 'smith1999'; choose from " in unknown.output
+    assert "unknown paper 'smith1999'; there are " in unknown.output
 
 
 def test_taxi_files_that_do_not_add_up_are_refused(taxis, tmp_path):
