@@ -355,7 +355,7 @@ def test_a_url_in_the_wrong_place(tmp_path):
     [
         ([], "no table: give TABLE, the name of a file or table, or --sql SQL"),
         (["people", "--query", "SELECT 1"], "no table: give TABLE"),
-        (["people"], "no file 'people'; a table of a database is"),
+        (["people"], "no file 'people'; a table of a database needs --database URL"),
         (["people", "--database", "none.duckdb"], "the database 'none.duckdb' does not exist"),
     ],
 )
