@@ -186,7 +186,7 @@ def test_a_count_that_is_released_as_0_above_is_covered_too(people):
         low, high = ends(made, ["place=A11"])[:, 0]
         covered += low <= people <= high
         lost += not (made.table["origin"] == "A11").any()
-    assert lost > 0 or people == 60
+    assert lost > 0 or people > 20
     assert covered >= 0.9 * runs - 3 * math.sqrt(0.09 * runs)  # a chance of 1 in 700, for these seeds not met
 
 
