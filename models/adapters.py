@@ -223,9 +223,9 @@ def emd(
     each = np.arange(rows + columns)
     tail, head = (part.ravel() for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
     prices = None if log is None else np.concatenate([np.asarray(log["u"]), np.asarray(log["v"])])
-    if all(np.array_equal(part, np.rint(part)) for part in (G, a, b)):
+    if all(np.array_equal(part, np.rint(part)) and np.abs(part).max() < 2**62 for part in (G, a, b)):
         witness = None if prices is None else {"potentials": np.append(prices[:rows], -prices[rows:])}
-        supply = np.concatenate([a, -b]).astype(np.int64)
+        supply = np.concatenate([a.astype(np.int64), -b.astype(np.int64)])  # -b of unsigned numbers wraps
         return Claim(MinCostFlow(tail, head, M.ravel(), supply), G.ravel().astype(np.int64), witness)
     place = np.tile(np.arange(tail.size), 2)
     matrix = scipy.sparse.csr_matrix(

@@ -10,14 +10,16 @@ shortens the interval, and costs no confidence: counts are whole, are at least 0
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
 
 from hierdp.counts.selection import Selection
 from hierdp.errors import InputError
+from hierdp.measurements.measuring import OtherQuery, Recorded
+from hierdp.measurements.rows import Measurement
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.noise import double_geometric_variance
 from models import ConstrainedInference, Tree
@@ -26,6 +28,8 @@ from solvers import fast
 
 if TYPE_CHECKING:
     from hierdp.record.written import Written
+
+Asked = TypeVar("Asked")
 
 
 class Interval(NamedTuple):
@@ -218,14 +222,22 @@ def unknown(release: Written, why: str) -> InputError:
     return InputError(f"there are no intervals for {release.manifest['mechanism']}: {why}")
 
 
-def measured_in(release: Written) -> list[Any]:
-    """The measurements of a release, in their order.
+def answered(release: Written, ask: Callable[[Recorded], Asked]) -> Asked:
+    """What a mechanism's own queries get from the recorded answers.
 
     Raises
     ------
     InputError
-        If it has none: it is older than they are.
+        If the release has no measurements, or others than the mechanism's.
     """
     if release.measurements is None:
         raise unknown(release, "the release has no measurements.parquet; release again with this version")
-    return list(release.measurements)
+    try:
+        return ask(Recorded(release.measurements))
+    except OtherQuery as other:
+        raise unknown(release, f"{other}; see `hierdp check`") from None
+
+
+def measured_in(release: Written) -> list[Measurement]:
+    """The measurements of a release, in their order; raises as `answered` if it has none."""
+    return answered(release, lambda _: list(release.measurements or ()))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.selection import Selection
 from hierdp.counts.size_table import frame_of
 from hierdp.execution import progress
-from hierdp.mechanisms.intervals import checked_confidence, unknown
+from hierdp.mechanisms.intervals import Intervals, checked_confidence, unknown
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
 from hierdp.record.written import Written
@@ -38,11 +40,7 @@ def intervals_of(
     InputError
         If no intervals are known for the release; the message says why.
     """
-    checked_confidence(confidence)
-    mechanism = released_by(release.manifest["mechanism"])
-    if mechanism is None:
-        raise unknown(release, "this version does not know the mechanism")
-    source = mechanism.intervals_of(release)
+    source = _source(release, confidence)
     each = progress.steps(selections, "intervals", len(selections))
     found = [source.of(selection, confidence) for selection in each]
     return {"low": [one.low for one in found], "high": [one.high for one in found]}
@@ -56,12 +54,17 @@ def table_of(release: Written, confidence: float) -> DataFrame:
     InputError
         As `intervals_of`.
     """
+    low, high = _source(release, confidence).rows(confidence)
+    return frame_of(release.table).assign(low=low, high=high)
+
+
+def _source(release: Written, confidence: float) -> Intervals:
     checked_confidence(confidence)
     mechanism = released_by(release.manifest["mechanism"])
     if mechanism is None:
         raise unknown(release, "this version does not know the mechanism")
-    low, high = mechanism.intervals_of(release).rows(confidence)
-    return frame_of(release.table).assign(low=low, high=high)
+    # The mechanism's queries are those of a row, also where the guarantee is for a person with several.
+    return mechanism.intervals_of(replace(release, manifest=budget_of_one_row(release.manifest)))
 
 
 def bounds_of(release: Written, answers: Sequence[Answer]) -> dict[str, list[float]]:

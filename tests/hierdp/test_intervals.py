@@ -180,13 +180,16 @@ def chain(people, epsilon, seed):
 @pytest.mark.parametrize("people", [20, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 13, 27, 60))])
 def test_a_count_that_is_released_as_0_above_is_covered_too(people):
     """Counts about as large as the noise may be lost on each level; the worst ones lie at its quantiles."""
-    runs, lost, covered = 200, 0, 0
+    runs, lost, covered, missed = 200, 0, 0, 0
     for seed in range(runs):
         made = chain(people, 1.0, seed)
         low, high = ends(made, ["place=A11"])[:, 0]
         covered += low <= people <= high
-        lost += not (made.table["origin"] == "A11").any()
+        if not (made.table["origin"] == "A11").any():
+            lost += 1
+            missed += high < people
     assert lost > 0 or people > 20
+    assert missed <= lost / 4  # its noise is low, as it was lost, but seldom beyond the part of a miss for it
     assert covered >= 0.9 * runs - 3 * math.sqrt(0.09 * runs)  # a chance of 1 in 700, for these seeds not met
 
 
@@ -266,6 +269,23 @@ def sizes(method):
     options = {"levels": ["state", "county"], "group": "group", "max_size": 9, "method": method}
     options |= {"regions_from_data": True, "groups_from_data": True}
     return release(rows, "group-size", epsilon=3, noise=SimulatedNoise(2), **options)
+
+
+@pytest.mark.parametrize("mechanism", ["tabulation", "group-size"])
+def test_a_guarantee_for_persons_with_several_rows_has_intervals(mechanism):
+    rows = TRIPS.drop(columns="n").loc[np.repeat(TRIPS.index, 9)].reset_index(drop=True)
+    rows = rows.assign(who=rows.index // 2, home=rows.index % 30)
+    options = {"person": "who", "rows_per_person": 2, "regions_from_data": True, "epsilon": 4}
+    if mechanism == "tabulation":
+        more = {name: TABLE_OPTIONS[name] for name in ("attributes", "attributes_from_data", "delta")}
+        more |= {"queries": ["to_state"], "bounded": False}
+    else:
+        rows = rows.assign(home=rows["from"] + rows["home"].astype(str))
+        more = {"group": "home", "groups_from_data": True, "max_size": 9}
+    noise = SimulatedNoise(1)
+    made = release(rows, mechanism, levels=["from_state", "from"], noise=noise, **options, **more)
+    low, high = ends(made, ["from_state=A" + ("; size=1:4" if mechanism == "group-size" else "")])
+    assert 0 <= low[0] < high[0]
 
 
 @pytest.mark.parametrize(("method", "factor"), [("M_H^dp", 3), ("M_c^dp", 2)])

@@ -229,3 +229,11 @@ def test_an_assertion_of_what_prices_cannot_prove():
 def test_a_strategy_makes_instances(model, whole):
     x, _ = fast.answer(model)
     assert_optimal(model, x if whole else x.astype(float))
+
+
+def test_masses_without_a_sign_are_masses():
+    plan, M = np.array([[1, 0], [1, 2]], np.uint8), np.array([[0, 1], [1, 0]], np.uint8)
+    claim = adapters.emd(plan, np.array([1, 3], np.uint8), np.array([2, 2], np.uint8), M)
+    assert proof_of(claim).optimal
+    large = [2.0**63, 2.0**63]  # whole, and beyond what the exact model takes
+    assert not proof_of(adapters.emd([[0, 2.0**63], [2.0**63, 0]], large, large, [[0, 1], [1, 0]])).optimal

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from hierdp.counts.selection import Selection
-from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.mechanisms.group_size.mechanism import noisy_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.intervals import (
     Interval,
+    answered,
     ends,
     half_width,
     half_widths,
@@ -49,19 +49,12 @@ class GroupSizeIntervals:
     def _noisy(self) -> Ints:
         """The noisy counts, shape (regions, sizes)."""
         manifest, (places,) = self.release.manifest, self.release.regions.values()
-        settings, measurements = manifest["settings"], self.release.measurements
-        assert measurements is not None
-        try:
-            noisy, _ = noisy_sizes(
-                places,
-                settings["groups"],
-                settings["max_size"] + 1,
-                manifest["budget"]["epsilon"],
-                Recorded(measurements),
-                METHODS[manifest["mechanism"]],
-            )
-        except OtherQuery as other:
-            raise unknown(self.release, f"{other}; see `hierdp check`") from None
+        settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
+        size, epsilon = settings["max_size"] + 1, manifest["budget"]["epsilon"]
+        noisy, _ = answered(
+            self.release,
+            lambda measure: noisy_sizes(places, settings["groups"], size, epsilon, measure, method),
+        )
         return noisy
 
     @cached_property

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from hierdp.counts.selection import Selection
-from hierdp.errors import InputError
-from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.mechanisms.intervals import (
     Interval,
+    answered,
     ends,
     half_width,
     half_widths,
     interval,
-    measured_in,
     off,
     unknown,
 )
@@ -50,11 +48,12 @@ class TabulationIntervals:
     """
 
     release: Written
-    tree: Tree = field(init=False)
 
-    def __post_init__(self) -> None:
-        measured_in(self.release)
-        object.__setattr__(self, "tree", next(iter(self.release.regions.values())).tree)
+    @property
+    def tree(self) -> Tree:
+        """The tree of regions."""
+        (places,) = self.release.regions.values()
+        return places.tree
 
     @cached_property
     def queries(self) -> Queries:
@@ -66,12 +65,8 @@ class TabulationIntervals:
         """Least squares over all regions; sums that are public have a variance of next to nothing."""
         manifest, (places,) = self.release.manifest, self.release.regions.values()
         rho = Ledger.from_dict({**manifest["budget"], "spends": []}).rho
-        unit, measurements = unit_of(manifest["settings"]), self.release.measurements
-        assert measurements is not None
-        try:
-            measured = noisy_answers(self.queries, places, unit, rho, Recorded(measurements))
-        except OtherQuery as other:
-            raise unknown(self.release, f"{other}; see `hierdp check`") from None
+        unit = unit_of(manifest["settings"])
+        measured = answered(self.release, partial(noisy_answers, self.queries, places, unit, rho))
         counts = counts_in(self.release.table, self.queries, places)
         return tree_model(measured, constraints_of(self.queries, places, counts, unit.bounded))
 
@@ -157,6 +152,4 @@ class TabulationIntervals:
 
 def intervals(release: Written) -> TabulationIntervals:
     """The intervals of a release."""
-    if not release.regions:
-        raise InputError("the release has no regions")
     return TabulationIntervals(release)

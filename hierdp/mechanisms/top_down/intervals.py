@@ -157,7 +157,7 @@ class TopDownIntervals:
         rest = sum(
             self._unmeasured(above, level, masks, miss * REST / (level - 1)) for above in range(1, level)
         )
-        return interval(float(here.noisy[inside].sum()), half, half + rest, 0.0, most)
+        return interval(here.noisy[inside].sum(dtype=float), half, half + rest, 0.0, most)
 
     def _unmeasured(self, level: int, of: int, masks: list[Flags], miss: float) -> float:
         """At most how much of a question about a level below is in nodes of a level released as 0."""
@@ -172,9 +172,9 @@ class TopDownIntervals:
         if number == 1:
             return found
         children = touched[below.parent]
-        apart = float(here.noisy[touched].sum() - below.noisy[children].sum())
+        apart = float(here.noisy[touched].sum(dtype=float) - below.noisy[children].sum(dtype=float))
         variance = number * here.variance + int(children.sum()) * below.variance
-        return min(found, max(0.0, math.floor(apart + half_width(variance, miss))))
+        return min(found, max(0.0, float(math.floor(apart + half_width(variance, miss)))))
 
     def _among(self, level: int, of: int, masks: list[Flags], every: bool) -> Flags:
         """Which measured nodes of a level are inside a question about a level `of`, or have a part in it."""
@@ -247,7 +247,7 @@ class TopDownIntervals:
         (measured,) = self._measurements
         cells = measured.answers.reshape([mask.size for mask in finest])[np.ix_(*finest)]
         half = half_width(cells.size * variance_of(measured.spend), miss)
-        return interval(float(cells.sum()), half, half, 0.0, most)
+        return interval(cells.sum(dtype=float), half, half, 0.0, most)
 
     def _over_threshold(self, finest: list[Flags], miss: float, most: float) -> Interval:
         """SH: a single finest cell, recorded or under the threshold: its noise is within the same limits."""
