@@ -85,12 +85,15 @@ class PublishedRelease:
         questions: str | Sequence[str],
         *,
         confidence: float | None = None,
+        method: str = "estimate",
+        unbiased: bool = False,
         labels: str | Path | None = None,
     ) -> DataFrame:
         """Answer questions; see `hierdp.query`."""
         from hierdp.questions.query import query
 
-        return query(self.path, questions, confidence=confidence, labels=labels, limit=self.limit)
+        more: dict[str, Any] = {"confidence": confidence, "method": method, "unbiased": unbiased}
+        return query(self.path, questions, labels=labels, limit=self.limit, **more)
 
     def intervals(self, confidence: float = 0.9) -> DataFrame:
         """The table with an interval for each count, in the columns `low` and `high`; see docs/intervals.md.

@@ -37,6 +37,20 @@ from hierdp.cli.common import (
     metavar="NUMBER",
     help="Give intervals, each of which covers the true count with at least this probability: 0.9.",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["estimate", "linear-programs"]),
+    default="estimate",
+    show_default=True,
+    help="Of --confidence. linear-programs: the least and the largest sum that bounds on the noise on this "
+    "level and those above allow, proved; slower, and narrower mainly for sums of many flows.",
+)
+@click.option(
+    "--unbiased",
+    is_flag=True,
+    help="Also give an estimate from the noisy counts, which is right on average, and its standard error: "
+    "for sums of many counts, in which the average effect of a repair adds up.",
+)
 @with_labels
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
@@ -48,6 +62,8 @@ def query(
     as_csv: bool,
     limit: int | None,
     confidence: float | None,
+    method: str,
+    unbiased: bool,
     labels: Path | None,
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
@@ -69,6 +85,8 @@ def query(
         raise click.UsageError("--range is for histograms, --where for tables of regions: give one of them")
     lines = [line.strip() for line in file or () if line.strip()]
     texts = [*ranges, *wheres, *lines]
+    if (unbiased or method != "estimate") and (ranges or not questions.has_regions(release)):
+        raise click.UsageError("--unbiased and --method are for tables of regions (--where)")
     if not texts and confidence is None:
         raise click.UsageError(
             "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file; or --confidence for every row"
@@ -76,7 +94,7 @@ def query(
     if not texts:
         frame = questions.every_row(release, limit, confidence)
     elif wheres or (not ranges and questions.has_regions(release)):
-        frame = questions.sums(release, texts, limit, confidence, labels)
+        frame = questions.sums(release, texts, limit, confidence, labels, method, unbiased)
     else:
         frame = questions.boxes(release, texts, limit, confidence, labels)
     if as_csv:
@@ -86,7 +104,7 @@ def query(
     screen = console()
     if read_manifest(release).get("warning"):
         screen.print(NOT_PRIVATE, style=WARNING)
-    for column in ("standard_error", "before_repair", "low", "high", "bound"):
+    for column in ("standard_error", "before_repair", "low", "high", "bound", "unbiased", "unbiased_error"):
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)

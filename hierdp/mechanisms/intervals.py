@@ -27,9 +27,13 @@ from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from solvers import fast
 
 if TYPE_CHECKING:
+    from hierdp.mechanisms.linear_programs import Region
     from hierdp.record.written import Written
 
 Asked = TypeVar("Asked")
+
+REST = 0.1
+"""The part of the probability of a miss that is for bounds on other sums than the one in question."""
 
 
 class Interval(NamedTuple):
@@ -48,6 +52,12 @@ class Intervals(Protocol):
     def rows(self, confidence: float) -> tuple[Floats, Floats]:
         """The ends of the intervals of all rows of the release's table, in their order."""
 
+    def unbiased(self, selection: Selection) -> Estimate:
+        """The sum's unbiased estimate, from the measurements; NaN if a part of it was not measured."""
+
+    def region(self, selection: Selection, miss: float) -> Region | None:
+        """Bounds that hold all at once but for a probability; None if they say no more than `of`."""
+
 
 class Estimate(NamedTuple):
     """A sum's unbiased estimate.
@@ -59,8 +69,8 @@ class Estimate(NamedTuple):
         By how much it may be off beside the noise: rounding.
     """
 
-    value: float
-    variance: float
+    value: float = math.nan
+    variance: float = math.nan
     slack: float = 0.0
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.selection import Selection
 from hierdp.counts.size_table import frame_of
+from hierdp.errors import InputError, unknown_name
 from hierdp.execution import progress
-from hierdp.mechanisms.intervals import Intervals, checked_confidence, unknown
+from hierdp.mechanisms.intervals import REST, Interval, Intervals, checked_confidence, unknown
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
 from hierdp.record.written import Written
@@ -19,12 +20,15 @@ from hierdp.record.written import Written
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+ESTIMATE, LINEAR_PROGRAMS = METHODS = ("estimate", "linear-programs")
+"""The methods for intervals."""
+
 FAILURE = 0.05
 """The probability with which a level's utility bound may fail."""
 
 
 def intervals_of(
-    release: Written, selections: Sequence[Selection], confidence: float
+    release: Written, selections: Sequence[Selection], confidence: float, method: str = ESTIMATE
 ) -> dict[str, list[float]]:
     """The columns `low` and `high` of answers: with at least this probability, the true sum is between them.
 
@@ -34,16 +38,51 @@ def intervals_of(
     selections : sequence of Selection
     confidence : float
         For each answer by itself.
+    method : str
+        One of `METHODS`.
 
     Raises
     ------
     InputError
-        If no intervals are known for the release; the message says why.
+        If no intervals are known for the release, or there is no such method; the message says why.
     """
-    source = _source(release, confidence)
+    if method not in METHODS:
+        raise InputError(unknown_name(method, METHODS, "no method of intervals"))
+    source, of = _source(release, confidence), _by_estimate if method == ESTIMATE else _by_linear_programs
     each = progress.steps(selections, "intervals", len(selections))
-    found = [source.of(selection, confidence) for selection in each]
+    found = [of(source, selection, confidence) for selection in each]
     return {"low": [one.low for one in found], "high": [one.high for one in found]}
+
+
+def _by_estimate(source: Intervals, selection: Selection, confidence: float) -> Interval:
+    return source.of(selection, confidence)
+
+
+def _by_linear_programs(source: Intervals, selection: Selection, confidence: float) -> Interval:
+    """What all bounds imply; without others than that of the sum itself, or if they contradict, that one."""
+    region = source.region(selection, 1 - confidence)
+    if region is None:
+        return source.of(selection, confidence)
+    return region.interval() or source.of(selection, 1 - (1 - confidence) * (1 - REST))
+
+
+def unbiased_of(release: Written, selections: Sequence[Selection]) -> dict[str, list[float]]:
+    """The columns `unbiased` and `unbiased_error`: estimates from the measurements, with standard errors.
+
+    NaN if a part of the answer was not measured.
+
+    Raises
+    ------
+    InputError
+        If the release has no measurements from which to estimate.
+    """
+    source = _source(release)
+    each = progress.steps(selections, "unbiased estimates", len(selections))
+    found = [source.unbiased(selection) for selection in each]
+    return {
+        "unbiased": [one.value for one in found],
+        "unbiased_error": [math.sqrt(one.variance) for one in found],
+    }
 
 
 def table_of(release: Written, confidence: float) -> DataFrame:
@@ -58,7 +97,7 @@ def table_of(release: Written, confidence: float) -> DataFrame:
     return frame_of(release.table).assign(low=low, high=high)
 
 
-def _source(release: Written, confidence: float) -> Intervals:
+def _source(release: Written, confidence: float = 0.5) -> Intervals:
     checked_confidence(confidence)
     mechanism = released_by(release.manifest["mechanism"])
     if mechanism is None:

@@ -25,6 +25,8 @@ def query(
     questions: str | Sequence[str],
     *,
     confidence: float | None = None,
+    method: str = "estimate",
+    unbiased: bool = False,
     labels: str | Path | None = None,
     limit: int | None = None,
 ) -> DataFrame:
@@ -40,6 +42,11 @@ def query(
     confidence : float, optional
         If given, each answer gets an interval that covers the true count with at least this probability; see
         docs/intervals.md.
+    method : str
+        Of intervals: "estimate", or "linear-programs", which are slower.
+    unbiased : bool
+        Whether to add an `unbiased` estimate from the measurements, with its `unbiased_error`: for sums of
+        many counts, whose errors of repair would add up.
     labels : path, optional
         A table of names for the codes of regions, bins or categories.
     limit : int, optional
@@ -71,7 +78,9 @@ def query(
     folder, texts = Path(release), [questions] if isinstance(questions, str) else list(questions)
     names = None if labels is None else Path(labels)
     if has_regions(folder):
-        return sums(folder, texts, limit, confidence, names)
+        return sums(folder, texts, limit, confidence, names, method, unbiased)
+    if unbiased or method != "estimate":
+        raise InputError("`method` and `unbiased` are for releases of regions; see `repair` for histograms")
     return boxes(folder, texts, limit, confidence, names)
 
 
@@ -87,6 +96,8 @@ def sums(
     limit: int | None,
     confidence: float | None = None,
     labels: Path | None = None,
+    method: str = "estimate",
+    unbiased: bool = False,
 ) -> DataFrame:
     """The answers to questions about regions and categories."""
     import pandas as pd
@@ -104,12 +115,15 @@ def sums(
         "estimate": [one.estimate for one in answers],
         "standard_error": [one.standard_error for one in answers],
     }
-    if confidence is not None:
-        from hierdp.questions.intervals import bounds_of, intervals_of
+    if confidence is not None or unbiased:
+        from hierdp.questions.intervals import bounds_of, intervals_of, unbiased_of
 
         progress.watch_compiler()
-        columns |= intervals_of(found, [questions.selection(text) for text in texts], confidence)
-        columns |= bounds_of(found, answers)
+        selections = [questions.selection(text) for text in texts]
+        if unbiased:
+            columns |= unbiased_of(found, selections)
+        if confidence is not None:
+            columns |= intervals_of(found, selections, confidence, method) | bounds_of(found, answers)
     return pd.DataFrame({"query": texts, **columns})
 
 

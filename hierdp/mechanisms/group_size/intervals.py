@@ -11,6 +11,8 @@ from hierdp.counts.selection import Selection
 from hierdp.mechanisms.group_size.mechanism import noisy_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.intervals import (
+    REST,
+    Estimate,
     Interval,
     answered,
     ends,
@@ -22,10 +24,11 @@ from hierdp.mechanisms.intervals import (
     unknown,
     variance_of,
 )
+from hierdp.mechanisms.linear_programs import Region, chain
 from hierdp.privacy.budget import GEOMETRIC
 from hierdp.record.written import Written
 from models import BlockInference, Workload
-from models.arithmetic.arrays import Floats, Ints
+from models.arithmetic.arrays import Flags, Floats, Ints
 from solvers import solve
 
 
@@ -66,25 +69,49 @@ class GroupSizeIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
+        found, groups = self.unbiased(selection), float(self.release.manifest["settings"]["groups"])
+        half = half_width(found.variance, 1 - confidence, [GEOMETRIC]) + found.slack
+        return interval(found.value, half, half, 0.0, groups)
+
+    def unbiased(self, selection: Selection) -> Estimate:
+        """See `Intervals`: that of least squares."""
+        groups, (nodes, signs) = self.release.manifest["settings"]["groups"], self._chosen(selection)
+        if not nodes.any() or not signs.any():
+            return Estimate(0.0, 0.0)
+        (places,) = self.release.regions.values()
+        if self._all_sizes(selection) and nodes.all(where=places.tree.level == selection.level):
+            return Estimate(float(groups), 0.0)
+        weights, found = tree_estimate(places.tree, self._variance, nodes)
+        variance = found.variance * float(np.abs(signs).sum())
+        return Estimate(float(weights @ (self._noisy @ signs)), variance, found.slack * groups)
+
+    def region(self, selection: Selection, miss: float) -> Region | None:
+        """See `Intervals`: on these sizes in the question's regions, and in those that they are in."""
+        (places,), groups = self.release.regions.values(), float(self.release.manifest["settings"]["groups"])
+        nodes, signs = self._chosen(selection)
+        if not nodes.any() or not signs.any():
+            return None
+        number = float(np.abs(signs).sum())
+        own = self.of(selection, 1 - miss * (1 - REST))
+        return chain(
+            places.tree, self._noisy @ signs, self._variance * number, nodes, own, miss, groups, [GEOMETRIC]
+        )
+
+    def _chosen(self, selection: Selection) -> tuple[Flags, Floats]:
+        """The nodes of a question, and the sign of each of a node's noisy answers in its number of groups."""
         (places,), ((_, regions),) = self.release.regions.values(), selection.regions.items()
-        settings = self.release.manifest["settings"]
-        method, groups = METHODS[self.release.manifest["mechanism"]], settings["groups"]
-        chosen = np.zeros(settings["max_size"] + 1)
+        chosen = np.zeros(self.release.manifest["settings"]["max_size"] + 1)
         named = selection.categories.get("size")
         chosen[slice(None) if named is None else np.array(named, np.int64)] = 1
         nodes = np.zeros(places.tree.size, bool)
         nodes[places.tree.nodes_of(selection.level)] = regions
-        if not nodes.any() or not chosen.any():
-            return Interval(0.0, 0.0)
-        if chosen.all() and nodes.all(where=places.tree.level == selection.level):
-            return Interval(float(groups), float(groups))
         # Σ of sizes a … b is the cumulative count of b, less that of a − 1.
-        signs = chosen - np.append(chosen[1:], 0.0) if method.cumulative else chosen
-        weights, estimate = tree_estimate(places.tree, self._variance, nodes)
-        value = float(weights @ (self._noisy @ signs))
-        half = half_width(estimate.variance * float(np.abs(signs).sum()), 1 - confidence, [GEOMETRIC])
-        half += estimate.slack * groups
-        return interval(value, half, half, 0.0, float(groups))
+        cumulative = METHODS[self.release.manifest["mechanism"]].cumulative
+        return nodes, chosen - np.append(chosen[1:], 0.0) if cumulative else chosen
+
+    def _all_sizes(self, selection: Selection) -> bool:
+        named, sizes = selection.categories.get("size"), self.release.manifest["settings"]["max_size"] + 1
+        return named is None or len(set(named)) == sizes
 
     def rows(self, confidence: float) -> tuple[Floats, Floats]:
         """See `Intervals`.

@@ -10,6 +10,8 @@ import numpy as np
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.counts.selection import Selection
 from hierdp.mechanisms.intervals import (
+    REST,
+    Estimate,
     Interval,
     ends,
     half_width,
@@ -18,11 +20,12 @@ from hierdp.mechanisms.intervals import (
     tree_estimate,
     unknown,
 )
+from hierdp.mechanisms.linear_programs import Region, chain
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.table import AXIS, given_of
 from hierdp.record.written import Written
 from models import ConstrainedInference
-from models.arithmetic.arrays import Floats
+from models.arithmetic.arrays import Flags, Floats
 from solvers import solve
 
 EXACT = 1e-9
@@ -46,9 +49,16 @@ class RepairIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
+        found = self.unbiased(selection)
+        half = half_width(found.variance, 1 - confidence) + found.slack
+        if self.given.whole:
+            return interval(found.value, half, half)
+        return Interval(max(0.0, found.value - half), max(0.0, found.value + half))
+
+    def unbiased(self, selection: Selection) -> Estimate:
+        """See `Intervals`: that of least squares."""
         tree = self.given.hierarchy.tree
-        nodes, level = np.zeros(tree.size, bool), selection.level
-        nodes[tree.nodes_of(level)] = selection.regions[AXIS]
+        nodes, level = self._nodes(selection), selection.level
         while not np.isfinite(self.variance[nodes]).all():  # all regions of the last level were given
             level += 1
             below = tree.nodes_of(level)
@@ -56,14 +66,27 @@ class RepairIntervals:
             moved[below] = nodes[tree.parent[below]]
             nodes = moved
         if not nodes.any():
-            return Interval(0.0, 0.0)
-        weights, estimate = tree_estimate(tree, self.variance, nodes)
-        half = half_width(estimate.variance, 1 - confidence)
-        half += estimate.slack * float(np.abs(self.given.counts).max(initial=0.0))
-        value = float(weights @ np.where(self.given.measured, self.given.counts, 0))
-        if self.given.whole:
-            return interval(value, half, half)
-        return Interval(max(0.0, value - half), max(0.0, value + half))
+            return Estimate(0.0, 0.0)
+        weights, found = tree_estimate(tree, self.variance, nodes)
+        value = float(weights @ self._counts)
+        return Estimate(value, found.variance, found.slack * float(np.abs(self._counts).max(initial=0.0)))
+
+    def region(self, selection: Selection, miss: float) -> Region | None:
+        """See `Intervals`: on the question's regions, and on those that they are in."""
+        nodes = self._nodes(selection)
+        if not self.given.whole or not nodes.any():
+            return None
+        own = self.of(selection, 1 - miss * (1 - REST))
+        return chain(self.given.hierarchy.tree, self._counts, self.variance, nodes, own, miss)
+
+    @property
+    def _counts(self) -> Floats:
+        return np.where(self.given.measured, self.given.counts, 0).astype(float)
+
+    def _nodes(self, selection: Selection) -> Flags:
+        nodes = np.zeros(self.given.hierarchy.tree.size, bool)
+        nodes[self.given.hierarchy.tree.nodes_of(selection.level)] = selection.regions[AXIS]
+        return nodes
 
     def rows(self, confidence: float) -> tuple[Floats, Floats]:
         """See `Intervals`."""

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+import scipy
 
 from hierdp.counts.selection import Selection
 from hierdp.mechanisms.intervals import (
+    REST,
+    Estimate,
     Interval,
     answered,
     ends,
@@ -19,12 +22,13 @@ from hierdp.mechanisms.intervals import (
     off,
     unknown,
 )
+from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import noisy_answers
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in, places_in
-from hierdp.mechanisms.tabulation.tree_estimate import tree_model
+from hierdp.mechanisms.tabulation.tree_estimate import FIXED, tree_model
 from hierdp.privacy.budget import Ledger
 from hierdp.record.written import Written
 from models import BlockInference, Tree
@@ -72,18 +76,56 @@ class TabulationIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
-        ((_, regions),) = selection.regions.items()
-        cells = self._cells(selection) & ~self.queries.zeros
-        nodes = np.zeros(self.tree.size, bool)
-        nodes[self.tree.nodes_of(selection.level)] = regions
+        found = self.unbiased(selection)
+        half = half_width(found.variance, 1 - confidence) + found.slack
+        return interval(found.value, half, half, 0.0, self._most)
+
+    def unbiased(self, selection: Selection) -> Estimate:
+        """See `Intervals`: that of least squares."""
+        nodes, cells = self._chosen(selection)
         if not cells.any() or not nodes.any():
-            return Interval(0.0, 0.0)
-        weights, estimate, variance = self._weighted(nodes, cells.astype(float), selection.level)
-        total = self.release.manifest["settings"].get("total")
+            return Estimate(0.0, 0.0)
+        weights, value, variance = self._weighted(nodes, cells.astype(float), selection.level)
         apart = off(self.tree, self._spread(weights) - nodes[:, None] * cells)
-        most = total if total is not None else float(np.abs(self.model.data[0]).max(initial=0.0))
-        half = half_width(variance, 1 - confidence) + apart * most
-        return interval(estimate, half, half, 0.0, math.inf if total is None else float(total))
+        most = float(np.abs(self.model.data[0]).max(initial=0.0)) if math.isinf(self._most) else self._most
+        return Estimate(value, variance, apart * most)
+
+    def region(self, selection: Selection, miss: float) -> Region | None:
+        """See `Intervals`: on the tables of the question's regions and of those that they are in.
+
+        Its counts are the cells of these tables, added up over the regions of a level. A cell has at most the
+        count of the level above. The bounds are the answers of all levels that have a part in the question.
+        """
+        nodes, cells = self._chosen(selection)
+        if not cells.any() or not nodes.any():
+            return None
+        model, levels, size = self.model, selection.level + 1, self.queries.zeros.size
+        weight = np.asarray(model.workload.by_answer(np.asarray(model.data[1], float)))
+        rows = scipy.sparse.csr_matrix(model.workload.matrix)
+        asked = np.asarray(rows @ cells.astype(float)) > 0
+        number = int((asked & (weight[:levels] > 0) & (weight[:levels] < 1 / FIXED)).sum())
+        region = Region(
+            np.where(np.tile(self.queries.zeros, levels), 0.0, self._most),
+            np.concatenate([np.zeros((levels - 1) * size, np.int64), cells.astype(np.int64)]),
+        )
+        own = self.of(selection, 1 - miss * (1 - REST))
+        region.keep(selection.level * size + np.flatnonzero(cells), 1, *own)
+        for level in range(selection.level, -1, -1):
+            held = np.asarray(model.data[0])[nodes].sum(axis=0, dtype=float)
+            for answer in np.flatnonzero(asked & (weight[level] > 0)):
+                variance = 0.0 if weight[level, answer] >= 1 / FIXED else nodes.sum() / weight[level, answer]
+                half = half_width(float(variance), miss * REST / number)
+                at = rows.indices[rows.indptr[answer] : rows.indptr[answer + 1]]
+                region.keep(
+                    level * size + at, 1, max(0.0, held[answer] - half), max(0.0, held[answer] + half)
+                )
+            if level:
+                below, nodes = nodes, np.isin(np.arange(self.tree.size), self.tree.parent[nodes])
+                same = below.sum() == np.isin(self.tree.parent, np.flatnonzero(nodes)).sum()
+                for cell in np.flatnonzero(cells):
+                    pair = np.array([(level - 1) * size + cell, level * size + cell])
+                    region.keep(pair, [1, -1], 0, 0 if same else math.inf)
+        return region
 
     def rows(self, confidence: float) -> tuple[Floats, Floats]:
         """See `Intervals`.
@@ -100,14 +142,24 @@ class TabulationIntervals:
         one = np.zeros(self.model.workload.cells)
         one[0] = 1  # the model has marginals only, so all cells of a region have one variance
         half = half_widths(self.model.variance(one), 1 - confidence)
-        total = self.release.manifest["settings"].get("total", math.inf)
         low, high = np.empty(len(table)), np.empty(len(table))
         for level in range(self.tree.depth + 1):
             region, cell = places_in(table, self.queries, places, level)
             nodes = region + int(self.tree.level_start[level])
             at = (table["level"] == level).to_numpy()
-            low[at], high[at] = ends(np.asarray(solution.x)[nodes, cell], half[nodes], float(total))
+            low[at], high[at] = ends(np.asarray(solution.x)[nodes, cell], half[nodes], self._most)
         return low, high
+
+    @property
+    def _most(self) -> float:
+        return float(self.release.manifest["settings"].get("total", math.inf))
+
+    def _chosen(self, selection: Selection) -> tuple[Flags, Flags]:
+        """The nodes and the cells of a question."""
+        ((_, regions),) = selection.regions.items()
+        nodes = np.zeros(self.tree.size, bool)
+        nodes[self.tree.nodes_of(selection.level)] = regions
+        return nodes, self._cells(selection) & ~self.queries.zeros
 
     def _cells(self, selection: Selection) -> Flags:
         """Which cells of a histogram a question adds up."""

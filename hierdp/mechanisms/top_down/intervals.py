@@ -28,6 +28,8 @@ from hierdp.counts.selection import Selection
 from hierdp.errors import InputError
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.intervals import (
+    REST,
+    Estimate,
     Interval,
     ends,
     half_width,
@@ -37,6 +39,7 @@ from hierdp.mechanisms.intervals import (
     unknown,
     variance_of,
 )
+from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.top_down.checking import no_flows
 from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
 from hierdp.mechanisms.top_down.queries import TOTAL
@@ -46,9 +49,6 @@ from hierdp.privacy.noise import threshold_of
 from hierdp.record.written import Written
 from hierdp.tables import Flows
 from models.arithmetic.arrays import Flags, Floats, Ints
-
-REST = 0.1
-"""The part of the probability of a miss that is for nodes which were not measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,34 +105,85 @@ class TopDownIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
-        manifest, miss = self.release.manifest, 1 - confidence
-        total = manifest["settings"].get("total")
+        manifest, miss, most = self.release.manifest, 1 - confidence, self._most
         masks = [selection.regions[name] for name in self._data.axis_names]
         if not all(mask.any() for mask in masks):
             return Interval(0.0, 0.0)
-        most = math.inf if total is None else float(total)
-        if selection.level == 0 and manifest["mechanism"] not in ("VanillaGauss", "SH"):
-            if total is not None:
-                return Interval(most, most)
-            measured = self._measurements[0]
-            half = half_width(variance_of(measured.spend), miss)
-            return interval(float(measured.answers[0]), half, half)
-        depths = depths_of(self._data.axes, self._order)
-        finest = [
-            self._down(mask, axis, depths[selection.level][axis], depths[-1][axis])
-            for axis, mask in enumerate(masks)
-        ]
+        if selection.level == 0 and self._by_level:
+            root = self.unbiased(selection)
+            half = half_width(root.variance, miss)
+            return interval(root.value, half, half, 0.0, most)
         if manifest["mechanism"] == "VanillaGauss":
-            return self._of_all_cells(finest, miss, most)
+            cells = self.unbiased(selection)
+            half = half_width(cells.variance, miss)
+            return interval(cells.value, half, half, 0.0, most)
         if manifest["mechanism"] == "SH":
-            return self._over_threshold(finest, miss, most)
+            return self._over_threshold(self._finest(selection), miss, most)
         return self._level_by_level(selection.level, masks, miss, most)
+
+    def unbiased(self, selection: Selection) -> Estimate:
+        """See `Intervals`: the sum of the level's answers, if all nodes above were released as positive."""
+        manifest, total = self.release.manifest, self.release.manifest["settings"].get("total")
+        masks = [selection.regions[name] for name in self._data.axis_names]
+        if not all(mask.any() for mask in masks):
+            return Estimate(0.0, 0.0)
+        if manifest["mechanism"] == "VanillaGauss":
+            (measured,) = self._measurements
+            finest = self._finest(selection)
+            cells = measured.answers.reshape([mask.size for mask in finest])[np.ix_(*finest)]
+            return Estimate(cells.sum(dtype=float), cells.size * variance_of(measured.spend))
+        if manifest["mechanism"] == "SH":
+            return Estimate()
+        if selection.level == 0:
+            if total is not None:
+                return Estimate(float(total), 0.0)
+            return Estimate(float(self._measurements[0].answers[0]), variance_of(self._measurements[0].spend))
+        level, here = selection.level, self._levels[selection.level - 1]
+        for above, touched in self._above(level, masks):
+            if (touched & ~self._levels[above - 1].positive).any():
+                return Estimate()
+        inside = self._among(level, level, masks, every=True)
+        return Estimate(here.noisy[inside].sum(dtype=float), int(inside.sum()) * here.variance)
+
+    def region(self, selection: Selection, miss: float) -> Region | None:
+        """See `Intervals`: the bounds of the closed form, on each node that has a part in the question.
+
+        Its counts are those of the measured nodes that have a part in the question, level by level, and, of
+        those above that were released as 0, the parts that are in it.
+        """
+        level, masks = selection.level, [selection.regions[name] for name in self._data.axis_names]
+        if not self._by_level or level < 2 or not all(mask.any() for mask in masks):
+            return None
+        inside, here = self._among(level, level, masks, every=True), self._levels[level - 1]
+        above = [*self._above(level, masks), (level, inside)]
+        zeros = [touched & ~self._levels[number - 1].positive for number, touched in above[:-1]]
+        starts = np.cumsum([0, *(touched.sum() for _, touched in above), *(zero.sum() for zero in zeros)])
+        size, depth = int(starts[-1]), len(above)
+        at = [start + np.cumsum(touched) - 1 for start, (_, touched) in zip(starts, above, strict=False)]
+        part = [start + np.cumsum(zero) - 1 for start, zero in zip(starts[depth:], zeros, strict=False)]
+        wanted = (np.arange(size) >= starts[depth - 1]).astype(np.int64)
+        region = Region(np.full(size, self._most), wanted)
+        for k, (number, touched) in enumerate(above[:-1]):
+            held, parent = self._levels[number - 1], self._levels[number].parent
+            each, together = self._limits(number, touched, miss * REST / (level - 1))
+            region.most[at[k][touched]] = np.clip(np.floor(held.noisy[touched] + each), 0, self._most)
+            region.keep(at[k][zeros[k]], 1, 0, max(0.0, together))
+            fully = self._among(number, level, masks, every=True)
+            for node in np.flatnonzero(touched):
+                children = at[k + 1][(parent == node) & above[k + 1][1]]
+                below = part[k][[node]] if zeros[k][node] else children
+                signs = np.append(1, np.full(below.size, -1))
+                region.keep(np.append(at[k][node], below), signs, 0, 0 if fully[node] else math.inf)
+        first = above[0][1]
+        region.keep(at[0][first], 1, self._most if first.all() and self._most < math.inf else 0, self._most)
+        half = half_width(int(inside.sum()) * here.variance, miss * (1 - REST))
+        value = here.noisy[inside].sum(dtype=float)
+        region.keep(at[-1][inside], 1, max(0.0, value - half), max(0.0, value + half))
+        return region
 
     def rows(self, confidence: float) -> tuple[Floats, Floats]:
         """See `Intervals`; of SH and VanillaGauss, those of the last level, and NaN above."""
-        manifest, table = self.release.manifest, self.release.table
-        total = manifest["settings"].get("total")
-        most, miss = math.inf if total is None else float(total), 1 - confidence
+        manifest, table, most, miss = self.release.manifest, self.release.table, self._most, 1 - confidence
         if manifest["mechanism"] in ("VanillaGauss", "SH"):
             (measured,) = self._measurements
             noise = [GEOMETRIC] if manifest["mechanism"] == "SH" else [GAUSSIAN]
@@ -149,32 +200,61 @@ class TopDownIntervals:
         low, high = np.concatenate(parts, axis=1)
         return low, high
 
+    @property
+    def _most(self) -> float:
+        total = self.release.manifest["settings"].get("total")
+        return math.inf if total is None else float(total)
+
+    @property
+    def _by_level(self) -> bool:
+        return self.release.manifest["mechanism"] not in ("VanillaGauss", "SH")
+
+    def _finest(self, selection: Selection) -> list[Flags]:
+        """The selected regions of each axis, as those of the last level."""
+        depths = depths_of(self._data.axes, self._order)
+        return [
+            self._down(selection.regions[name], axis, depths[selection.level][axis], depths[-1][axis])
+            for axis, name in enumerate(self._data.axis_names)
+        ]
+
+    def _above(self, level: int, masks: list[Flags]) -> list[tuple[int, Flags]]:
+        """Each level above, and which of its measured nodes have a part in a question about `level`."""
+        return [(above, self._among(above, level, masks, every=False)) for above in range(1, level)]
+
     def _level_by_level(self, level: int, masks: list[Flags], miss: float, most: float) -> Interval:
         inside = self._among(level, level, masks, every=True)
         here = self._levels[level - 1]
         main = miss if level == 1 else miss * (1 - REST)
         half = half_width(int(inside.sum()) * here.variance, main)
         rest = sum(
-            self._unmeasured(above, level, masks, miss * REST / (level - 1)) for above in range(1, level)
+            self._unmeasured(above, touched, miss * REST / (level - 1))
+            for above, touched in self._above(level, masks)
         )
         return interval(here.noisy[inside].sum(dtype=float), half, half + rest, 0.0, most)
 
-    def _unmeasured(self, level: int, of: int, masks: list[Flags], miss: float) -> float:
+    def _unmeasured(self, level: int, touched: Flags, miss: float) -> float:
         """At most how much of a question about a level below is in nodes of a level released as 0."""
-        here, below = self._levels[level - 1], self._levels[level]
-        touched = self._among(level, of, masks, every=False)
+        here = self._levels[level - 1]
         zero = touched & ~here.positive
         if not zero.any():
             return 0.0
-        number = int(touched.sum())
-        each = half_width(here.variance, 2 * (miss if number == 1 else miss / 2) / number)
+        each, together = self._limits(level, touched, miss)
         found = float(np.maximum(0, np.floor(here.noisy[zero] + each)).sum())
-        if number == 1:
-            return found
+        return min(found, max(0.0, float(np.floor(together))))
+
+    def _limits(self, level: int, touched: Flags, miss: float) -> tuple[float, float]:
+        """By how much no touched node of a level exceeds its answer; the most in those released as 0.
+
+        Both hold but for the given probability.
+        """
+        here, below, number = self._levels[level - 1], self._levels[level], int(touched.sum())
+        if number <= 1:
+            return half_width(here.variance, 2 * miss), math.inf
+        each = half_width(here.variance, miss / number)
         children = touched[below.parent]
         apart = float(here.noisy[touched].sum(dtype=float) - below.noisy[children].sum(dtype=float))
         variance = number * here.variance + int(children.sum()) * below.variance
-        return min(found, max(0.0, float(math.floor(apart + half_width(variance, miss)))))
+        return each, apart + half_width(variance, miss)
 
     def _among(self, level: int, of: int, masks: list[Flags], every: bool) -> Flags:
         """Which measured nodes of a level are inside a question about a level `of`, or have a part in it."""
@@ -241,13 +321,6 @@ class TopDownIntervals:
         if math.prod(sizes) >= 2**63:
             raise InputError(f"there are no intervals for levels of {math.prod(sizes):.3g} possible nodes")
         return np.asarray(np.ravel_multi_index(tuple(level.places.T), sizes), np.int64)
-
-    def _of_all_cells(self, finest: list[Flags], miss: float, most: float) -> Interval:
-        """VanillaGauss: every finest cell was measured."""
-        (measured,) = self._measurements
-        cells = measured.answers.reshape([mask.size for mask in finest])[np.ix_(*finest)]
-        half = half_width(cells.size * variance_of(measured.spend), miss)
-        return interval(cells.sum(dtype=float), half, half, 0.0, most)
 
     def _over_threshold(self, finest: list[Flags], miss: float, most: float) -> Interval:
         """SH: a single finest cell, recorded or under the threshold: its noise is within the same limits."""
