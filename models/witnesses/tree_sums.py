@@ -50,9 +50,9 @@ def consistent(tree: Tree, x: Array, least: Any = None, most: Any = None) -> Arr
     """
     leaves = x[tree.leaves]
     if least is not None:
-        np.maximum(leaves, least, out=leaves)
+        np.maximum(leaves, np.asarray(least, float), out=leaves)
     if most is not None:
-        np.minimum(leaves, most, out=leaves)
+        np.minimum(leaves, np.asarray(most, float), out=leaves)
     return np.asarray(tree.sum_up(leaves))
 
 

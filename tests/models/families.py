@@ -88,10 +88,10 @@ def cost_table(convex=True):
 
 
 def isotonic():
-    for noisy, p, integer in product(vectors((-1, 0, 2), 3), (1, 2), (True, False)):
+    for k, (noisy, p, integer) in enumerate(product(vectors((-1, 0, 2), 3), (1, 2), (True, False))):
         for lower, upper, last in ((-2, 3, None), (0, 1, None), (0, 3, 3), (-2, 2, 1)):
-            for weight in weights(len(noisy))[:6]:
-                yield models.Isotonic(noisy, p, weight, lower, upper, last, integer)
+            for kind, weight in zip((int, object, float) * 2, weights(len(noisy))[k % 2 :][:6], strict=False):
+                yield models.Isotonic(np.array(noisy, kind), p, weight, lower, upper, last, integer)
 
 
 def isotonic_side_by_side():
@@ -127,7 +127,10 @@ def trees_with_counts(sizes):
 def hierarchy_qip():
     for sizes in (1, 2):
         for k, (tree, noisy, total) in enumerate(trees_with_counts(sizes)):
-            levels = None if k % 3 else [1 + (k + i) % 3 for i in range(tree.depth + 1)]
+            number = tree.size if k % 2 else tree.depth + 1
+            levels = None if k % 3 else [1 + (k + i) % 3 for i in range(number)]
+            if k % 5 == 1:
+                noisy = noisy * np.array([Fraction(1 + i % 4, 3) for i in range(sizes)])
             model = models.HierarchyQIP(tree, noisy, total, k % 4 != 0, (None, None, 2)[k % 3], levels)
             if not model.why_infeasible():
                 yield model

@@ -6,8 +6,6 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from models import Clustering, clustering
 from models.arithmetic import runs
@@ -163,18 +161,6 @@ def test_ties_are_cut_into_the_given_number_of_runs():
                     assert solve(Clustering(values, scale, k)).status == "optimal"
 
 
-@pytest.mark.parametrize("backend", ["highs", "scip"])
-def test_other_solvers_agree(backend):
-    pytest.importorskip("pyscipopt" if backend == "scip" else "highspy")
-    rng = np.random.default_rng(7)
-    for n, k in ((1, 1), (9, 3), (25, 7), (25, 20)):
-        model = Clustering(np.sort(np.floor(rng.pareto(1, n).clip(0, 500) * 10)), 5.0, k)
-        theirs = solve(model, backend, time_limit=300)
-        assert theirs.status == "optimal", theirs
-        assert theirs.x.sum() == k
-        assert float(theirs.objective) == pytest.approx(float(solve(model).objective), rel=1e-6)
-
-
 def test_the_relaxation_costs_no_less():
     rng = np.random.default_rng(8)
     for k in (2, 7, 15):
@@ -220,20 +206,6 @@ def test_few_prices_are_tried(monkeypatch, size):
             tried.clear()
             fast.answer(Clustering(np.sort(values), 1.0, k))[0]
             assert len(tried) <= (70 if n == 400 else 25)  # no other values are 400
-
-
-@pytest.mark.parametrize("most", quick([80, 260]))
-@given(st.integers(0, 2**32 - 1), st.integers(0, 259), st.data())
-@settings(max_examples=15, deadline=None, derandomize=True)
-def test_ugly_instances(most, seed, number, data):
-    size = 1 + number % most
-    model = Clustering.random(np.random.default_rng(seed), size)
-    model = replace(model, clusters=data.draw(st.integers(1, size)))
-    solution = solve(model)
-    assert solution.status == "optimal", solution
-    assert solution.x.sum() == model.clusters
-    if model.in_fractions:
-        assert solution.gap == 0
 
 
 def test_scaling_fractions_to_integers_keeps_the_cut():

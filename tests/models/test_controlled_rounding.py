@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import ControlledRounding, Program
-from models.programs.terms import Term
+from models import ControlledRounding
 from solvers import fast, prove, solve
 from tests.marks import quick, shares
 
@@ -41,41 +40,10 @@ def test_every_tiny_instance(n, kind, share):
         given_ = np.array(values, dtype=object) if kind == "fractions" else np.array(values, dtype=float)
         for total in range(sum(v // 1 for v in values), 1 + sum(-(-v // 1) for v in values)):
             model = ControlledRounding(given_, total)
-            answers = roundings(values, total)
-            costs = [cost(x, values) for x in answers]
             x = fast.answer(model)[0].tolist()
             assert x == largest_parts_up(values, total)  # so ties go to the first
-            assert cost(x, values) == min(costs)
+            assert cost(x, values) == min(cost(x, values) for x in roundings(values, total))
             assert model.certificate(x).optimal
-            for x, c in zip(answers, costs, strict=True):
-                proof = prove(model, x)
-                assert proof.optimal == (c == min(costs))
-                assert (proof.objective, proof.bound, proof.gap) == (c, min(costs), c - min(costs))
-                assert kind == "floats" or isinstance(proof.gap, int | Fraction)
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=35, deadline=None, derandomize=True)
-def test_random_instances_are_proved(seed):
-    rng = np.random.default_rng(seed)
-    model = ControlledRounding.random(rng, int(rng.integers(1, 40)))
-    solution = solve(model)
-    assert solution.status == "optimal"
-    assert solution.x.dtype == np.int64
-    if model.data.dtype == object:
-        assert solution.gap == 0
-    x, (floor, ceil) = solution.x.copy(), model.neighbours
-    open_ = np.flatnonzero(ceil > floor)
-    ups, downs = open_[x[open_] > floor[open_]], open_[x[open_] == floor[open_]]
-    if ups.size and downs.size:
-        x[rng.choice(ups)] -= 1
-        x[rng.choice(downs)] += 1
-        proof = prove(model, x)
-        more = cost(x.tolist(), model.data.tolist()) - cost(solution.x.tolist(), model.data.tolist())
-        assert float(proof.gap) == pytest.approx(float(more), abs=1e-9)
-        if model.data.dtype == object:
-            assert proof.gap == more
-            assert proof.optimal == (more == 0)
 
 
 @given(st.lists(st.floats(-1e15, 1e15) | st.floats(-1, 1), max_size=20), st.floats(0, 1))
@@ -84,29 +52,6 @@ def test_ugly_floats_are_proved(values, where):
     floor = sum(int(np.floor(v)) for v in values)
     ceil = sum(int(np.ceil(v)) for v in values)
     assert solve(ControlledRounding(values, floor + round(where * (ceil - floor)))).status == "optimal"
-
-
-def test_backends_agree():
-    rng = np.random.default_rng(7)
-    over = rng.integers(-200, 1000, 30)
-    floor = int(np.sum(over // 64))
-    for k in (0, 3, 15):
-        model = ControlledRounding(over / 64, floor + k)
-        best = solve(model)
-        assert best.status == "optimal"
-        other = solve(model, "highs", time_limit=300)
-        assert other.status == "optimal", other
-        assert other.objective == best.objective
-        assert model.certificate(other.x).optimal
-        # CP-SAT takes whole numbers only, so it gets the same program with costs times 64.
-        program = model.program()
-        part = over % 64
-        scaled = Program(
-            program.name, program.blocks, program.rows, [Term("linear", np.arange(30), 64 - 2 * part)]
-        )
-        other = solve(scaled, "cp-sat", time_limit=300)
-        assert other.status == "optimal", other
-        assert model.objective(other.x) == best.objective
 
 
 @pytest.mark.slow

@@ -25,7 +25,6 @@ def convex_tables(longest, steps):
 @pytest.mark.slow
 def test_every_division_of_all_tiny_convex_tables():
     tables = list(convex_tables(4, (-2, 0, 1)))
-    checked = 0
     for pair in itertools.product(tables, repeat=2):
         for start in ((0, 0), (-1, 2)):
             low = sum(start)
@@ -37,13 +36,6 @@ def test_every_division_of_all_tiny_convex_tables():
                 assert answer.objective == best
                 # Ties: the earlier child's unit is taken, so x is the lexicographically largest optimum.
                 assert tuple(answer.x) == max(x for x, cost in costs.items() if cost == best)
-                for x, cost in costs.items():
-                    assert model.certificate(x).bound <= best
-                    proof = prove(model, x)
-                    assert proof.gap == cost - best
-                    assert proof.optimal == (cost == best)
-                    checked += 1
-    assert checked > 3000
 
 
 def test_tables_that_are_not_convex_keep_a_true_bound():
@@ -84,19 +76,6 @@ def test_whole_table_is_the_min_plus_convolution():
 def test_slopes_merge_for_convex_tables_only():
     with pytest.raises(NoFastPath, match="slopes merge for convex tables only"):
         merged_table(CostTable([[0, 3, 4]], 1))
-
-
-@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
-def test_backends_agree(backend):
-    rng = np.random.default_rng(3)
-    for _ in range(12):
-        model = CostTable.random(rng, 60)
-        found = solve(model, backend, time_limit=300)
-        assert found.status == "optimal"
-        if model.convex:
-            assert found.objective == solve(model).objective
-        else:
-            assert found.objective >= model.certificate(found.x).bound
 
 
 def test_large_by_certificate():

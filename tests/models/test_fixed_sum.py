@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models import FixedSum, SimplexQP
 from solvers import fast, prove, solve
 from tests.brute import compositions
-from tests.marks import quick, shares
+from tests.marks import quick
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -37,42 +37,12 @@ def test_every_tiny_vector_as_segments_of_one_model(n, p):
             assert type(proof.gap) is type(proof.objective) is int
 
 
-@shares(13)
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_the_certificate_accepts_exactly_the_optimal_answers(n, p, share):
-    for y in list(product(range(-2, 4), repeat=n))[share]:
+def test_of_the_optimal_answers_the_fast_paths_is_the_nearest_in_squares(p):
+    for y in [y for n in (1, 2, 3) for y in product(range(-2, 4), repeat=n)]:
         for total in range(5):
-            model = FixedSum(y, total, p)
-            answers = list(compositions(total, n))
-            costs = [sum(abs(a - b) ** p for a, b in zip(x, y, strict=True)) for x in answers]
-            for x, c in zip(answers, costs, strict=True):
-                proof = prove(model, x)
-                assert proof.optimal == (c == min(costs))
-                assert (proof.objective, proof.bound, proof.gap) == (c, min(costs), c - min(costs))
-            # Of the optimal answers, the fast path's is the nearest in squares.
-            x = fast.answer(model)[0].tolist()
-            squares = [sum((a - b) ** 2 for a, b in zip(z, y, strict=True)) for z in answers]
-            nearest = [s for s, c in zip(squares, costs, strict=True) if c == min(costs)]
-            assert squares[answers.index(tuple(x))] == min(nearest)
-            assert x == solve(SimplexQP(y, total)).x.tolist()
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=70, deadline=None, derandomize=True)
-def test_random_segments_are_proved(seed):
-    rng = np.random.default_rng(seed)
-    model = FixedSum.random(rng, int(rng.integers(0, 60)))
-    offsets = model.data[2]
-    solution = solve(model)
-    assert solution.status == "optimal"
-    assert solution.gap == 0
-    moved = solution.x.copy()
-    for j in np.flatnonzero(np.diff(offsets) > 1):
-        a, b = rng.choice(np.arange(offsets[j], offsets[j + 1]), 2, replace=False)
-        moved[a] += moved[b]
-        moved[b] = 0
-    assert prove(model, moved).gap == model.objective(moved) - solution.objective
+            x = fast.answer(FixedSum(y, total, p))[0]
+            assert x.tolist() == fast.answer(SimplexQP(y, total))[0].tolist()
 
 
 counts = st.one_of(
@@ -90,19 +60,6 @@ def test_ugly_vectors_are_proved(y, total, p):
     assert solution.status == "optimal"
     assert solution.gap == 0
     assert type(solution.objective) is int
-
-
-@pytest.mark.parametrize("p", [1, 2])
-def test_backends_agree(p):
-    rng = np.random.default_rng(5)
-    model = FixedSum(rng.integers(-10, 30, 40), [100, 50, 0], p, [0, 20, 38, 40])
-    best = solve(model)
-    assert best.status == "optimal"
-    for backend in ("highs", "cp-sat"):
-        other = solve(model, backend, time_limit=300)
-        assert other.status == "optimal", other
-        assert other.objective == best.objective
-        assert model.certificate(other.x).optimal
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -173,45 +130,6 @@ def test_all_units_in_one_entry_is_judged_exactly(n):
     assert proof.gap == total**2 - proof.bound
     assert squares.certificate(even).gap == 0
     assert FixedSum([0] * n, total, 1).certificate(heap).gap == 0
-
-
-@given(st.integers(0, 10**6), st.sampled_from([1, 2]))
-@settings(max_examples=35, deadline=None, derandomize=True)
-def test_any_feasible_answer_is_judged_by_its_cost(seed, p):
-    rng = np.random.default_rng(seed)
-    random = FixedSum.random(rng, int(rng.integers(0, 40)))
-    noisy, totals, offsets = random.data
-    model = FixedSum(noisy, totals, p, offsets)
-    sizes = np.diff(offsets)
-    x = [rng.multinomial(c, rng.dirichlet(np.full(k, 0.3))) for c, k in zip(totals, sizes, strict=True) if k]
-    x = np.concatenate([np.zeros(0, np.int64), *x])
-    best = solve(model)
-    for given_ in (x, x.astype(object), x.astype(float), np.repeat(x, 2)[::2]):
-        proof = prove(model, given_)
-        assert (proof.objective, proof.bound) == (model.objective(x), best.objective)
-        assert proof.gap == model.objective(x) - best.objective
-        assert proof.optimal == (proof.gap == 0)
-
-
-def test_the_prices_prove_the_bound_whoever_adds_it_up():
-    for y in product(range(-2, 4), repeat=2):
-        for total, p in product(range(4), (1, 2)):
-            model = FixedSum(y, total, p)
-            for x in compositions(total, 2):
-                proof = prove(model, x)
-                price = int(proof.witness["price"][0])
-                least = [min(abs(z - v) ** p - price * z for z in range(12)) for v in y]
-                assert sum(least) + price * total == proof.bound
-
-
-@shares(5)
-def test_optimal_answers_are_proved_without_a_search(share):
-    for y in list(product(range(-3, 3), repeat=3))[share]:
-        for total in range(4):
-            model = FixedSum(y, total)
-            best = model.objective(fast.answer(model)[0])
-            for x in compositions(total, 3):
-                assert model.certificate(x).optimal == (model.objective(x) == best)
 
 
 @pytest.mark.parametrize("integer", [True, False])

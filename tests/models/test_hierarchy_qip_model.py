@@ -199,31 +199,6 @@ def test_a_float_tie_of_whole_counts():
             assert model.certificate(x).optimal == (((x - noisy) ** 2).sum() < least + 1e-9)
 
 
-@pytest.mark.parametrize("window", [None, 1])
-def test_fractions_are_solved_and_judged_exactly(window):
-    """A common denominator makes them whole numbers. The result is compared with every answer."""
-    rng = np.random.default_rng(5)
-    for tree in tiny_trees(4):
-        answers = all_answers(tree, 1, 3)
-        for _ in range(12):
-            noisy = np.array(
-                [[Fraction(int(rng.integers(-9, 25)), int(rng.integers(1, 7)))] for _ in range(tree.size)]
-            )
-            model = HierarchyQIP(tree, noisy, 3, window=window)
-            costs = [sum((a - b) ** 2 for a, b in zip(x.flat, noisy.flat, strict=True)) for x in answers]
-            inside = [not model.violations(x) for x in answers]
-            x = fast.answer(model)[0]
-            if not any(inside):
-                assert x is None
-                continue
-            least = min(cost for cost, fits in zip(costs, inside, strict=True) if fits)
-            assert model.objective(x) == least
-            for answer, cost, fits in zip(answers, costs, inside, strict=True):
-                proof = prove(model, answer)
-                assert proof.gap == (cost - least if fits else None)
-                assert proof.optimal == (fits and cost == least)
-
-
 def test_numbers_beyond_64_bits_have_a_bound_but_no_fast_path():
     noisy = np.array([[2**70], [2**70 + 8], [-3]], dtype=object)
     model = HierarchyQIP(Tree([[0, 0]]), noisy, 6)

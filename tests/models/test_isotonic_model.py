@@ -61,30 +61,6 @@ def test_every_tiny_whole_instance_is_solved_with_the_stated_ties(p, kind, share
             assert np.array_equal(x, tie), model
 
 
-@shares(11)
-@pytest.mark.parametrize("p", quick([1, 2]))
-@pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
-def test_the_certificate_accepts_the_optimal_answers_and_no_other(p, kind, share):
-    tiny = vectors(3, range(-1, 3)) + list(product(range(-1, 2), repeat=4))[::2]
-    for bounds in BOUNDS:
-        feasible = {n: answers(n, bounds) for n in range(1, 5)}
-        for y in tiny[share]:
-            n = len(y)
-            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
-            model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
-            cost = costs(feasible[n], y, weights or (1,) * n, p).tolist()
-            least = min(cost)
-            for x, own in zip(feasible[n][:: 1 if n < 4 else 3], cost[:: 1 if n < 4 else 3], strict=True):
-                proof = prove(model, x)
-                assert proof.optimal == (own == least), (model, x)
-                assert proof.objective == own
-                assert type(proof.objective) is int
-                assert proof.bound == least, (model, x)
-                assert proof.gap == own - proof.bound
-                assert proof.gap >= 0
-                assert "x[-1]" not in proof.reason  # if not optimal, it names where the chain breaks
-
-
 @shares(5)
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
@@ -112,38 +88,6 @@ def test_every_tiny_real_instance_exactly_in_fractions_and_nearly_in_floats(p, k
             near = fast.answer(floats)[0]
             assert float(floats.objective(near)) == pytest.approx(float(best), abs=1e-9)
             assert floats.certificate(near).optimal, floats
-
-
-@shares(3)
-@pytest.mark.parametrize("p", quick([1, 2]))
-@pytest.mark.parametrize("kind", quick(WEIGHTS, slow=lambda kind: kind != "mixed"))
-def test_real_certificates_on_a_fine_grid_of_answers(p, kind, share):
-    for bounds in [{}, {"lower": 0}, {"upper": 1}, {"last": 1}]:
-        for y in vectors(2, range(-1, 3))[share]:
-            n = len(y)
-            weights = None if WEIGHTS[kind] is None else WEIGHTS[kind][:n]
-            w = weights or (1,) * n
-            model = Isotonic(np.array(y, dtype=object), p=p, weights=weights, **bounds)
-            best = isotonic_real(y, w, p, **bounds)
-            for steps in monotone(n, -3, 5):
-                x = np.array([Fraction(k, 2) for k in steps])
-                proof = prove(model, x)
-                inside = (
-                    x[0] >= bounds.get("lower", -9)
-                    and x[-1] <= bounds.get("upper", 9)
-                    and x[-1] == bounds.get("last", x[-1])
-                )
-                assert (proof.bound is not None) == inside
-                if inside:
-                    assert proof.optimal == (isotonic_cost(x, y, w, p) == best), (model, x)
-                    assert proof.bound == best
-            if n == 2 and p == 2:
-                x = fast.answer(model)[0]
-                for shift in (Fraction(1, 1000), Fraction(-1, 1000)):
-                    for moved in ([x[0] + shift, x[1]], [x[0], x[1] + shift], x + shift):
-                        moved = np.array(moved, dtype=object)
-                        proof = prove(model, moved)
-                        assert not proof.optimal or isotonic_cost(moved, y, w, p) == best
 
 
 def test_infeasible_answers_are_refused_by_name():
@@ -214,87 +158,6 @@ def exact_cost(model: Isotonic, x) -> int:
         w * abs(a - y) ** model.p
         for a, y, w in zip(x.tolist(), noisy.tolist(), weights.tolist(), strict=True)
     )
-
-
-ugly = st.one_of(
-    st.lists(st.integers(-2, 2), min_size=1, max_size=30),
-    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
-    st.lists(st.just(0), min_size=1, max_size=30),
-    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
-    st.lists(st.sampled_from([2**61, -(2**61), 10**18, 0, 7]), min_size=1, max_size=6),
-)
-
-
-@pytest.mark.slow
-@given(
-    ugly,
-    st.sampled_from([1, 2]),
-    st.data(),
-    st.sampled_from([None, 1, 10**6, 10**9]),
-    st.booleans(),
-    st.booleans(),
-)
-@settings(max_examples=90, deadline=None, derandomize=True)
-def test_ugly_whole_data_are_proved_and_perturbations_judged(y, p, data, weight, low, pinned):
-    weights = None
-    if weight is not None:
-        weights = data.draw(st.lists(st.integers(1, weight), min_size=len(y), max_size=len(y)))
-    bounds = {"lower": -1} if low else {}
-    if pinned:
-        bounds["last"] = data.draw(st.integers(-1, 10**13))
-    model = Isotonic(y, p=p, weights=weights, integer=True, **bounds)
-    x = fast.answer(model)[0]
-    proof = prove(model, x)
-    assert proof.optimal, proof
-    assert proof.gap == 0
-    assert proof.objective == exact_cost(model, x)
-    assert type(proof.objective) is int
-    for _ in range(4):
-        i = data.draw(st.integers(0, len(y) - 1))
-        j = data.draw(st.integers(i + 1, len(y)))
-        moved = x.copy()
-        moved[i:j] += data.draw(st.sampled_from([-1, 1, 10**6, -(10**13)]))
-        judged = prove(model, moved)
-        if model.violations(moved):
-            assert not judged
-            assert judged.bound is None
-        else:
-            cost = exact_cost(model, moved)
-            assert judged.optimal == (cost == proof.objective), (model, moved)
-            assert judged.bound == proof.objective
-            assert judged.gap == cost - judged.bound
-
-
-@pytest.mark.slow
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=25),
-    st.sampled_from([1, 2]),
-    st.booleans(),
-    st.booleans(),
-    st.data(),
-)
-@settings(max_examples=50, deadline=None, derandomize=True)
-def test_ugly_floats_are_proved_within_tolerance(y, p, integer, bounded, data):
-    weights = data.draw(
-        st.one_of(st.none(), st.lists(st.floats(0.01, 1e6), min_size=len(y), max_size=len(y)))
-    )
-    model = Isotonic(
-        np.array(y),
-        p=p,
-        weights=weights,
-        integer=integer,
-        lower=-3 if bounded else None,
-        last=50 if bounded else None,
-    )
-    x = fast.answer(model)[0]
-    assert model.violations(x) == []
-    proof = prove(model, x)
-    assert proof.optimal, (model, x, proof)
-    if integer:
-        assert x.dtype == np.int64
-    worse = x - 1000 if not bounded else np.append(np.minimum(x[:-1] + 500, 50), 50) if len(y) > 1 else x
-    if model.objective(worse) > model.objective(x) * (1 + 1e-5) + 1:
-        assert not model.certificate(worse).optimal
 
 
 def test_fractions_as_whole_answers():

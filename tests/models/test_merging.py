@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from models import Merging
-from solvers import backends, solve
-
-EXACT = [b.name for b in backends() if b.installed and b.name in ("highs", "cp-sat", "scip", "clarabel")]
+from solvers import solve
 
 
 def cost(x, y, w):
@@ -19,21 +17,6 @@ def cost(x, y, w):
         for k in range(len(y))
         for i in range(len(x))
     )
-
-
-def test_every_tiny_whole_instance_is_solved_and_every_answer_judged():
-    for values in product(range(-1, 4), repeat=2):
-        for weights in product((1, 2, 3), repeat=2):
-            y, w = [[value] for value in values], [[weight] for weight in weights]
-            model = Merging(y, w, integer=True)
-            costs = {x: cost([x], y, w) for x in range(-4, 8)}
-            least = min(costs.values())
-            found = solve(model)
-            assert found.status == "optimal"
-            assert costs[int(found.x[0])] == least == found.objective
-            for x, value in costs.items():
-                proof = model.certificate([x])
-                assert (proof.objective, proof.gap, proof.optimal) == (value, value - least, value == least)
 
 
 def test_every_tiny_real_instance_is_judged_exactly_in_fractions():
@@ -56,20 +39,6 @@ def test_halves_go_to_the_even_number():
     halves = np.array(pairs) + 0.0
     assert solve(Merging(halves, ones, integer=True)).x.tolist() == [0, 2, 2, 4, 0, -2, -2]
     assert solve(Merging(np.array(pairs, object), ones, integer=True)).x.tolist() == [0, 2, 2, 4, 0, -2, -2]
-
-
-@pytest.mark.parametrize("backend", EXACT)
-def test_backends_find_the_same(backend):
-    agreed = 0
-    for seed in range(10):
-        model = Merging.random(np.random.default_rng(seed), 10)
-        other = solve(model, backend, time_limit=300)
-        if other.status in ("relaxed", "unsupported"):
-            continue
-        agreed += 1
-        assert other.status == "optimal"
-        assert float(other.objective) == pytest.approx(float(solve(model).objective), rel=1e-6, abs=1e-6)
-    assert agreed >= 2
 
 
 @pytest.mark.parametrize("top", [2**31, 2**45, 2**59, 2**62 - 1])

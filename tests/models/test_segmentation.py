@@ -5,8 +5,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from models import Clustering, Segmentation, segmentation
 from models.witnesses import ordered_runs
@@ -228,17 +226,6 @@ def test_the_least_cost_need_not_be_convex_in_the_number_of_runs():
     assert drops != sorted(drops, reverse=True)
 
 
-@pytest.mark.parametrize("backend", ["highs", "scip"])
-def test_other_solvers_agree(backend):
-    pytest.importorskip("pyscipopt" if backend == "scip" else "highspy")
-    rng = np.random.default_rng(7)
-    for n, k, price in ((1, 1, 0), (9, 3, 0), (25, None, 40.0), (25, 6, 1.0)):
-        model = Segmentation(np.floor(rng.pareto(1, n).clip(0, 50) * 10), k, price)
-        theirs = solve(model, backend, time_limit=300)
-        assert theirs.status == "optimal", theirs
-        assert float(theirs.objective) == pytest.approx(float(solve(model).objective), rel=1e-6, abs=1e-6)
-
-
 @pytest.mark.slow
 def test_large_ones_are_proved():
     rng = np.random.default_rng(1)
@@ -251,19 +238,6 @@ def test_large_ones_are_proved():
             solution = solve(model)
             assert solution.status == "optimal"
             assert solution.gap <= 1e-9 * max(1, solution.objective)
-
-
-@pytest.mark.parametrize("most", quick([40, 150]))
-@given(st.integers(0, 2**32 - 1), st.integers(0, 149))
-@settings(max_examples=25, deadline=None, derandomize=True)
-def test_ugly_instances(most, seed, number):
-    size = 1 + number % most
-    model = Segmentation.random(np.random.default_rng(seed), size)
-    first, second = solve(model), solve(model)
-    assert first.status == "optimal", first
-    assert np.array_equal(first.x, second.x)
-    if model.in_fractions:
-        assert first.gap == 0
 
 
 @pytest.mark.parametrize("far", [10**12, 2**61])

@@ -65,22 +65,12 @@ def test_every_tiny_instance(n, kind):
     for y, w, total in product(product(values, repeat=n), weights[kind], range(5)):
         model = SimplexQP(y, total, w)
         ones = w or [1] * n
-        answers = list(compositions(total, n))
-        costs = [cost(x, y, ones) for x in answers]
-        least = min(costs)
         solution = solve(model)
         assert solution.status == "optimal"
         assert solution.x.dtype == np.int64
         assert solution.x.tolist() == cheapest_units(y, ones, total)  # so ties are as documented
+        least = min(cost(x, y, ones) for x in compositions(total, n))
         assert cost(solution.x.tolist(), y, ones) == least
-        for x, c in zip(answers, costs, strict=True):
-            proof = prove(model, x)
-            assert proof.optimal == (c == least)
-            if kind == "floats":
-                assert proof.gap == pytest.approx(float(c - least), abs=1e-9)
-            else:
-                assert (proof.objective, proof.bound, proof.gap) == (c, least, c - least)
-                assert type(proof.objective) is type(proof.gap) is int
 
 
 @pytest.mark.parametrize("n", quick([1, 2, 3], first=2))
@@ -98,12 +88,7 @@ def test_every_tiny_instance_over_the_reals(n, share):
         assert solution.x == pytest.approx([float(v) for v in best], abs=1e-12)
         # Exact answers, Fractions or integers, get exact gaps.
         assert model.certificate(np.array(best, dtype=object)).gap == 0
-        for x in compositions(total, n):
-            proof = prove(model, x)
-            c = cost(x, y, w)
-            assert (proof.objective, proof.bound, proof.gap) == (c, least, c - least)
-            assert proof.optimal == (c == least)
-            assert prove(model, np.array(x, float)).gap == pytest.approx(float(c - least), abs=1e-9)
+        assert all(prove(model, x).gap == cost(x, y, w) - least for x in compositions(total, n))
 
 
 def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only():
@@ -135,23 +120,6 @@ def test_rounding_the_largest_fractional_parts_is_optimal_for_equal_weights_only
     assert worse
 
 
-@shares(11)
-def test_the_price_proves_the_bound_whoever_adds_it_up(share):
-    cases = list(product(product(range(-2, 4), repeat=2), product([1, 3], repeat=2), range(4)))
-    for y, w, total in cases[share]:
-        for integer in (True, False):
-            model = SimplexQP(y, total, w, integer)
-            for x in compositions(total, 2):
-                proof = prove(model, x)
-                price = Fraction(proof.witness["price"])
-                at = [max(Fraction(0), b + price / (2 * c)) for b, c in zip(y, w, strict=True)]
-                if integer:  # the best whole number is next to the best real one
-                    choices = product(*([v // 1, v // 1 + 1] for v in at))
-                else:
-                    choices = [tuple(at)]
-                assert min(cost(z, y, w) - price * sum(z) for z in choices) + price * total == proof.bound
-
-
 def test_costs_that_differ_in_the_last_digits_are_distinguished():
     rng = np.random.default_rng(4)
     for scale in (1e-9, 1e-6, 1.0):
@@ -161,84 +129,6 @@ def test_costs_that_differ_in_the_last_digits_are_distinguished():
             for weights in (None, w):
                 expected = cheapest_units(y.tolist(), [1] * 30 if weights is None else w.tolist(), total)
                 assert solve(SimplexQP(y, total, weights)).x.tolist() == expected
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None, derandomize=True)
-def test_random_instances_are_proved(seed):
-    rng = np.random.default_rng(seed)
-    model = SimplexQP.random(rng, int(rng.integers(1, 40)))
-    solution = solve(model)
-    assert solution.status == "optimal"
-    # In floats, the certificate scales the answer to its total, which changes its last places.
-    exact_cost = model.objective(solution.x)
-    assert solution.objective == (exact_cost if model.integer else pytest.approx(exact_cost, rel=1e-12))
-    if model.integer:
-        x = solution.x.copy()
-        i, j = rng.integers(0, x.size, 2)
-        x[i] -= 1
-        x[j] += 1
-        y, w = model.data
-        proof = prove(model, x)
-        if x.min() >= 0:
-            more = cost(x.tolist(), y.tolist(), w.tolist()) - cost(
-                solution.x.tolist(), y.tolist(), w.tolist()
-            )
-            # Bounds in floats are lowered by their rounding: some units in the last place of costs, an entry.
-            error = 1e-13 * float(proof.objective) * x.size
-            assert float(proof.gap) == pytest.approx(float(more), rel=1e-9, abs=1e-9 + error)
-            assert proof.gap >= more
-            assert proof.optimal == (more == 0)
-        else:
-            assert proof.bound is None
-
-
-ugly = st.one_of(
-    st.lists(st.integers(-20, 20), min_size=1, max_size=30),
-    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
-    st.lists(st.just(0), min_size=1, max_size=20),
-    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
-)
-
-
-@pytest.mark.slow
-@given(ugly, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)), st.data())
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_ugly_vectors_are_proved(y, total, data):
-    weight = data.draw(
-        st.one_of(st.integers(1, 9), st.integers(1, 10**4), st.floats(0.01, 1e3)).flatmap(st.just)
-    )
-    kind = st.integers(1, 10**4) if isinstance(weight, int) else st.floats(0.01, 1e3)
-    w = data.draw(st.one_of(st.none(), st.lists(kind, min_size=len(y), max_size=len(y))))
-    model = SimplexQP(y, total, w, integer=data.draw(st.booleans()))
-    solution = solve(model)
-    assert solution.status == "optimal", solution
-    if model.integer and w is None and all(isinstance(v, int) for v in y):
-        assert solution.gap == 0
-        if total <= 50:
-            assert solution.x.tolist() == cheapest_units(y, [1] * len(y), total)
-    elif model.integer and total <= 50 and all(isinstance(v, int) for v in [*y, *(w or [])]):
-        assert solution.x.tolist() == cheapest_units(y, w, total)
-
-
-def test_backends_agree():
-    rng = np.random.default_rng(3)
-    y, w = rng.integers(-10, 30, 40), rng.integers(1, 6, 40)
-    whole = SimplexQP(y, 200, w)
-    best = solve(whole)
-    for backend in ("highs", "cp-sat"):
-        other = solve(whole, backend, time_limit=300)
-        assert other.status == "optimal", other
-        assert other.objective == best.objective
-        assert whole.certificate(other.x).optimal
-    real = SimplexQP(y + 0.3, 200, w, integer=False)
-    best = solve(real)
-    for backend in ("highs", "clarabel"):
-        other = solve(real, backend, time_limit=300)
-        assert other.status == "optimal", other
-        assert other.objective == pytest.approx(best.objective, rel=1e-6)
-        assert other.x == pytest.approx(best.x, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -374,21 +264,6 @@ def test_ties_between_units_go_to_the_first():
         ]
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=35, deadline=None, derandomize=True)
-def test_any_feasible_answer_is_judged_by_its_cost(seed):
-    rng = np.random.default_rng(seed)
-    model = SimplexQP.random(rng, int(rng.integers(1, 30)))
-    y, _ = model.data
-    x = rng.multinomial(model.total, rng.dirichlet(np.full(y.size, 0.3)))
-    best = solve(model)
-    more = model.objective(x) - model.objective(best.x)
-    for given_ in (x, x.astype(float), x.astype(object), np.repeat(x, 2)[::2]):
-        proof = prove(model, given_)
-        assert float(proof.gap) == pytest.approx(float(more), rel=1e-9, abs=1e-6)
-        assert proof.optimal or more > 0
-
-
 def test_real_answers_may_miss_by_a_small_part_of_the_largest():
     small = SimplexQP([1, 2, 3], 4, integer=False)
     assert small.violations([-5e-7, 1 + 5e-7, 3]) == []
@@ -421,16 +296,6 @@ def test_an_optimum_of_zeros_first_is_proved():
     worse[-2:] = 4, 16
     # The bound is lowered by its rounding: 2^12 additions in each of 245 blocks lose at most 5e-13 of it.
     assert prove(model, worse).gap == pytest.approx(2, abs=6e-13 * model.objective(worse))
-
-
-@shares(5)
-def test_optimal_whole_answers_are_proved_without_a_search(share):
-    for y in list(product(range(-3, 3), repeat=3))[share]:
-        for total in range(1, 4):
-            model = SimplexQP(y, total, [1, 3, 2])
-            best = model.objective(fast.answer(model)[0])
-            for x in compositions(total, 3):
-                assert model.certificate(x).optimal == (model.objective(x) == best)
 
 
 def test_a_missing_sum_gains_nothing():

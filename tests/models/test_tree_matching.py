@@ -130,18 +130,6 @@ def test_the_bound_of_deep_trees_is_no_less_than_that_of_three_levels(share):
     assert beyond_pairs > 1
 
 
-@pytest.mark.parametrize("backend", ["highs", "cp-sat"])
-def test_backends_agree(backend):
-    rng = np.random.default_rng(3)
-    seen = 0
-    while seen < 25:
-        model = TreeMatching.random(rng, int(rng.integers(1, 150)))
-        if model.tree.depth <= 2:
-            found = solve(model, backend, time_limit=300)
-            assert (found.status, found.objective) == ("optimal", solve(model).objective)
-            seen += model.tree.depth == 2
-
-
 def test_two_levels_are_group_matching():
     rng = np.random.default_rng(4)
     for _ in range(60):

@@ -42,30 +42,12 @@ def test_one_total_and_no_other_query_is_the_simplex_qp():
         assert np.allclose(solve(children).x[:, 0], solve(one).x)
 
 
-@pytest.mark.parametrize("backend", ["highs", "clarabel"])
-def test_backends_agree(backend):
-    model = WorkloadLeastSquares.random(np.random.default_rng([3, 1]), 60)
-    found, best = solve(model, backend), solve(model)
-    assert best.status == "optimal"
-    assert found.objective == pytest.approx(best.objective, rel=1e-4, abs=1e-4)
-
-
 @pytest.mark.parametrize("rules", [False, True])
 def test_a_state_of_254_counties_is_proved(rules):
     model = WorkloadLeastSquares.typical(np.random.default_rng(0), 254 * 16, rules=rules)
     found = solve(model)
     assert found.status == "optimal"
     assert found.gap <= 1e-9 * found.objective
-
-
-def test_random_instances_are_solved():
-    unsolved = 0
-    for seed in range(30):
-        model = WorkloadLeastSquares.random(np.random.default_rng([9, seed]), 40)
-        found = solve(model)
-        assert found.status in ("optimal", "unsupported")
-        unsolved += found.status == "unsupported"
-    assert unsolved <= 3  # for constraints without an interior; how many depends on the machine's BLAS
 
 
 def test_an_answer_is_proved_by_the_witness_of_another():
