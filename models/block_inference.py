@@ -15,14 +15,14 @@ from models.arithmetic import effects, exact, rounding
 from models.arithmetic.answers import answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly, judge_floats
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums
 from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
-from models.witnesses.block_squares import dual_bound, squares
+from models.witnesses.block_squares import dual_bound, in_floats, squares
 from models.witnesses.tree_sums import consistent
 from models.workload import Workload
 
@@ -226,14 +226,22 @@ class BlockInference:
         Parameters
         ----------
         x : array, shape (nodes, cells)
-            Cost and bound are computed without rounding, also those of floats. A gap is then allowed (see
-            `Certificate`). An answer in floats stands for the sums of its leaves, if these are nearby.
+            Cost and bound are computed without rounding; of floats, too, unless computing in floats, with
+            all that rounding may change, proves the answer (`block_squares.in_floats`). Of floats, a gap is
+            allowed (see `Certificate`). An answer in floats stands for the sums of its leaves, if these are
+            nearby.
         witness : mapping, optional
             ``prices``, shape (nodes, cells): λ; entries for leaves are ignored.
         """
         x = answer_of(x, self.shape, integer=False)
         near = self._near(x)
         exactly, broken = self._exactly(x), self._broken(x, near)
+        unit = rounding.unit_of(self.data[1], self.data[0])
+        if not broken and not exact.is_exact(near):
+            price = self._price(witness, near, False)
+            found = in_floats(self.tree, self.workload, self.data, self.information, near, price)
+            if (proof := judge_floats(found, {"prices": price}, unit)) is not None:
+                return proof
         x = x if broken else near
         cost = self._cost(x)
         objective = exact.counted(cost, exactly)
@@ -241,14 +249,17 @@ class BlockInference:
             broken.append("x: squares pass what floats hold")
         if broken:
             return infeasible(objective, broken)
+        price = self._price(witness, x, exactly)
+        bound = dual_bound(self.tree, self.workload, self.data, self.information, price)
+        return judge_exactly(cost, bound, exactly, {"prices": price}, LEFT, unit)
+
+    def _price(self, witness: Witness | None, x: Array, exactly: bool) -> Array:
+        """The witness's prices made valid, or those read off x."""
         read: Any = exact_array if exactly else real_array
         price: Any = read(witness, "prices", self.shape)
         if price is None:
             price = self._read(self._slope(exact.fractions(x) if exactly else x.astype(float), exactly))
-        price = self._valid(exact.fractions(price) if exactly else price.copy())
-        bound = dual_bound(self.tree, self.workload, self.data, self.information, price)
-        unit = rounding.unit_of(self.data[1], self.data[0])
-        return judge_exactly(cost, bound, exactly, {"prices": price}, LEFT, unit)
+        return self._valid(exact.fractions(price) if exactly else price.copy())
 
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective at x; shape (nodes, cells)."""

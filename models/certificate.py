@@ -128,6 +128,23 @@ def judge_exactly(
     return replace(proof, bound=exact.float_below(Fraction(cost - gap)))
 
 
+PRECISE = 1e-10
+"""The relative error of a cost in floats up to which it is taken for the exact one."""
+
+
+def judge_floats(
+    found: tuple[float, float, float] | None, witness: Witness, unit: float
+) -> Certificate | None:
+    """The certificate from cost, gap and the cost's error in floats, if these prove the answer optimal.
+
+    None if there are none, or if they do not: `judge_exactly` then tells by how much.
+    """
+    if found is None or not found[2] <= PRECISE * found[0]:
+        return None
+    cost, gap, error = found
+    return judge(cost, gap, False, witness, LEFT, Rounding(error, unit)) or None
+
+
 def infeasible(objective: Number, violations: list[str]) -> Certificate:
     """The certificate of an answer that breaks constraints."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""

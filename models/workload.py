@@ -173,6 +173,11 @@ class Workload:
         return np.asarray(self.sizes == self.cells)
 
     @cached_property
+    def counted(self) -> Ints:
+        """Number of cells in each answer; shape (size,)."""
+        return np.bincount(self.row.ravel(), minlength=self.size)
+
+    @cached_property
     def is_marginal(self) -> bool:
         """Whether every query either keeps each attribute unchanged or sums it out."""
         return all(

@@ -13,13 +13,13 @@ from models.arithmetic import exact, rounding
 from models.arithmetic.answers import answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
+from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly, judge_floats
 from models.children import OfChildren, bounds_of, for_each_child, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
-from models.witnesses.children_squares import dual_bound, squares
+from models.witnesses.children_squares import dual_bound, in_floats, squares
 from models.workload import Workload
 
 
@@ -291,9 +291,10 @@ class WorkloadLeastSquares(OfChildren):
         Parameters
         ----------
         x : array, shape (children, cells)
-            Cost and bound are computed without rounding, also those of floats. A gap is then allowed (see
-            `Certificate`). An answer in floats stands for the one scaled to the parent's cells, if that is
-            nearby; rules may be broken by a tolerance.
+            Cost and bound are computed without rounding; of floats, too, unless computing in floats, with
+            all that rounding may change, proves the answer (`children_squares.in_floats`). Of floats, a gap
+            is allowed (see `Certificate`). An answer in floats stands for the one scaled to the parent's
+            cells, if that is nearby; rules may be broken by a tolerance.
         witness : mapping, optional
             ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
             (children, cells): p; by default x.
@@ -301,6 +302,12 @@ class WorkloadLeastSquares(OfChildren):
         x = answer_of(x, self.shape, integer=False)
         near = self._near(x)
         exactly, broken = self._exactly(x), self._broken(x, near)
+        if not broken and not exact.is_exact(near):
+            point, price, charge = self._witness(witness, near, False)
+            found = in_floats(self, self.most, near, price, charge) if np.array_equal(point, near) else None
+            kept = {"prices": price, "rules": charge, "point": point}
+            if (proof := judge_floats(found, kept, self._unit)) is not None:
+                return proof
         x = x if broken else near
         cost = squares(self, x)
         objective = exact.counted(cost, exactly)
@@ -311,9 +318,12 @@ class WorkloadLeastSquares(OfChildren):
         point, price, charge = self._witness(witness, x, exactly)
         bound = dual_bound(self, self.most, point, price, charge)
         kept = {"prices": price, "rules": charge, "point": point}
+        return judge_exactly(cost, bound, exactly, kept, LEFT, self._unit)
+
+    @property
+    def _unit(self) -> float:
         parent = None if self.parent is None else np.asarray(self.parent)
-        unit = rounding.unit_of(self.data[1], self.data[0], parent)
-        return judge_exactly(cost, bound, exactly, kept, LEFT, unit)
+        return rounding.unit_of(self.data[1], self.data[0], parent)
 
     def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
         """The point, the prices of the parent's cells and those of the rules, made valid."""

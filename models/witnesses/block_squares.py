@@ -1,18 +1,22 @@
-"""Least squares over a tree of histograms: cost and dual bound without rounding.
+"""Least squares over a tree of histograms: cost and dual bound.
 
-All numbers are whole numbers over common units. Floats count as the fractions that they are.
+Without rounding, all numbers are whole numbers over common units, and floats count as the fractions that they
+are. In floats, cost and gap come with a bound on what rounding did to them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from models.arithmetic import effects, exact
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, Floats
+from models.arithmetic.rounding import UNIT
 from models.tree import Tree
+from models.witnesses.float_squares import TINY, fit, off, takes
 from models.witnesses.scaled import minus, over_one_unit, times
 from models.workload import Workload
 
@@ -73,6 +77,54 @@ def dual_bound(
             elif square:
                 raise ValueError(f"the prices charge an effect that level {level} does not measure")
     return bound
+
+
+def in_floats(
+    tree: Tree, workload: Workload, data: tuple[Array, Array], information: Array, x: Floats, price: Array
+) -> tuple[float, float, float] | None:
+    """Cost of an answer in floats, its gap to `dual_bound`, and a bound on the cost's error.
+
+    With the slope g_v at x, the gap is ``Σ ¼ (g_v + s_v)ᵀ A_v⁻¹ (g_v + s_v)`` and, for inner nodes, λ_v times
+    what the children's sums miss. It is rounded up, so the true gap is at least minus this one, too.
+
+    If the answers Q_q x_v are wrong by e_q, the slope is wrong by Σ 2 w_q Q_qᵀ e_q. As A_v is the sum of all
+    w_q Q_qᵀQ_q, the root of the first sum is then wrong by at most √(Σ w_q ‖e_q‖²). For all other rounding,
+    the least eigenvalue of A_v takes the place of A_v.
+
+    Parameters
+    ----------
+    tree, workload, data, information, price
+        As in `dual_bound`.
+    x : float array, shape (nodes, cells)
+
+    Returns
+    -------
+    cost, gap, error : float
+        None if a number is not held by floats, or is too large or small, or a level leaves out an effect.
+    """
+    noisy, weights = data
+    least = information[:, effects.exists(workload.shape)].min(axis=1)
+    inner, children = tree.internal, np.diff(tree.children[0])
+    if x.dtype != float or not takes(x, noisy, weights, price) or min(least) < TINY:
+        return None
+    cost = gap = error = lost = 0.0
+    terms, blocks = len(workload.queries) + 2, list(_blocks(tree, workload))
+    for level, nodes in blocks:
+        weight = workload.by_answer(weights[level].astype(float))
+        found = fit(workload, noisy[nodes], weight, x[nodes])
+        above = price[tree.parent[nodes]] if level else np.zeros_like(price[nodes])
+        size = found.size + np.abs(price[nodes]) + np.abs(above)
+        pull = np.abs(found.slope + price[nodes] - above) + off(terms, size)
+        gap += float((pull * pull).sum()) / (4 * exact.float_below(least[level]))
+        lost += float((weight * found.wrong * found.wrong).sum())
+        cost, error = cost + found.cost, error + found.error
+    gap = (math.sqrt(gap) + math.sqrt(lost)) ** 2
+    if inner.size:
+        sums, held = np.asarray(tree.child_sums(x)), x[inner]
+        sizes = np.asarray(tree.child_sums(np.abs(x))) + np.abs(held)
+        missed = np.abs(sums - held) + 2 * (children[inner, None] + 2) * UNIT * sizes
+        gap += float((np.abs(price[inner]) * missed).sum())
+    return cost, gap * (1 + 1e-8) + x.size * TINY, error + 2 * len(blocks) * UNIT * cost
 
 
 def _blocks(tree: Tree, workload: Workload) -> Iterator[tuple[int, slice]]:

@@ -1,6 +1,7 @@
-"""Non-negative least squares of a parent's children: cost and dual bound without rounding.
+"""Non-negative least squares of a parent's children: cost and dual bound.
 
-All numbers are whole numbers over common units. Floats count as the fractions that they are.
+Without rounding, all numbers are whole numbers over common units, and floats count as the fractions that they
+are. In floats, cost and gap come with a bound on what rounding did to them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import numpy as np
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array
+from models.arithmetic.rounding import UNIT
 from models.children import OfChildren
+from models.witnesses.float_squares import MANY, TINY, fit, off, takes
 from models.witnesses.scaled import minus, over_one_unit, plus, times
 
 
@@ -75,6 +78,62 @@ def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charg
     for row, each in zip(np.where(inside & ~ends, turn, 0), kappa[:, 0].tolist(), strict=True):
         gained += Fraction(_dot(row, row), 4 * int(each))
     return (bound - gained) / (unit * unit * steep)
+
+
+def in_floats(
+    model: OfChildren, most: Array, x: Array, price: Array, charge: Array
+) -> tuple[float, float, float] | None:
+    """Cost of an answer in floats, its gap to `dual_bound` at the point x, and a bound on the cost's error.
+
+    With t = z − x, the terms of the bound are taken relative to x, so that large counts do not cancel:
+
+        gap  =  Σ max over −x ≤ t ≤ most − x of ( −d t − κ t² )  +  λ·(Σ x − parent) + ν·(R x − s)
+
+    The maximum is at most d²/4κ, and at most d x if d > 0, or −d (most − x) if d < 0. The gap is rounded up:
+    by the largest |d| within its rounding error, and by the size of the terms that vanish at a feasible
+    answer. So the true gap is at least minus this one, too.
+
+    Parameters
+    ----------
+    x : float array, shape (children, cells)
+        Non-negative.
+    most, price, charge
+        As in `dual_bound`.
+
+    Returns
+    -------
+    cost, gap, error : float
+        None if a number is not held by floats, or is too large or small.
+    """
+    workload, rules, (noisy, weights), (lower, upper) = model.workload, model.rules, model.data, model.sides
+    parent = np.zeros(workload.cells) if model.parent is None else np.asarray(model.parent)
+    bounds = [bound for bound in (lower, upper) if bound.dtype != float]
+    if x.dtype != float or x.size > MANY or not takes(*bounds):
+        return None
+    side = np.where(charge == 0, 0, np.where(charge > 0, lower, upper))
+    kappa = weights.astype(float)[:, workload.detailed].sum(axis=1, keepdims=True)
+    if not takes(x, noisy, weights, parent, side, price, charge) or kappa.min() < TINY:
+        return None
+    weight = workload.by_answer(weights.astype(float))
+    found = fit(workload, noisy, weight, x)
+    slope, size = found.slope - price, found.size + np.abs(price)
+    sums = x.sum(axis=0)
+    missed = np.abs(sums - parent) + 2 * (len(x) + 2) * UNIT * (sums + parent)
+    gap = float((np.abs(price) * missed).sum())
+    terms = len(workload.queries) + 1
+    if rules is not None:
+        slope, size = slope - rules.spread(charge), size + rules.spread(np.abs(charge))
+        sums = rules.answers(x)
+        missed = np.abs(sums - side) + 2 * (rules.counted + 2) * UNIT * (sums + np.abs(side))
+        gap += float((np.abs(charge) * missed).sum())
+        terms += len(rules.queries)
+    wrong = off(terms, size) + workload.spread(2 * weight * found.wrong) * (1 + 1e-8)
+    up, down = np.maximum(slope + wrong, 0.0), np.maximum(wrong - slope, 0.0)
+    curve = 4 * kappa * (1 - 4 * terms * UNIT)
+    with np.errstate(invalid="ignore", over="ignore"):  # of nothing times infinity, fmin takes the other
+        room = np.maximum(most - x, 0.0)
+        gains = np.maximum(np.fmin(up * up / curve, up * x), np.fmin(down * down / curve, down * room))
+    return found.cost, (gap + float(gains.sum())) * (1 + 1e-8) + x.size * TINY, found.error
 
 
 def _weighed(model: OfChildren, weight: Array, values: Array) -> int:

@@ -68,7 +68,7 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
     x, price, charge = problem.children.cells[:, X], problem.children.price, problem.children.rules[:, TAX]
     full, prices = np.zeros(model.shape), np.zeros(model.workload.cells)
     full[:, problem.columns] = problem.exact(np.maximum(x, 0.0) * problem.unit)
-    if steps < 0 or model.violations(full):
+    if steps < 0 or not np.isfinite(full).all() or model.violations(full):
         raise NoFastPath(
             "Newton's method found no answer that keeps all constraints. They may contradict each "
             "other: another backend, such as highs, can tell"
