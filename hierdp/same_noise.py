@@ -12,7 +12,7 @@ import numpy as np
 
 from hierdp.check.budget import budget_of_one_row
 from hierdp.check.rerun import ClaimedMeasurements
-from hierdp.errors import InputError, options_listed, unknown_name
+from hierdp.errors import InputError, options_listed
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
@@ -45,8 +45,9 @@ def repaired(path: Path, method: str, limit: int | None = None, **options: Any) 
     limit : int, optional
         Limit on the memory for reading the release, in bytes. Default: what its size justifies.
     **options
-        Those of the post-processing: ``repair`` (range-query), ``window`` (group-size), ``backend`` and
-        ``time_limit`` (group-size, tabulation); see the mechanism's ``from_table``.
+        Those of the post-processing: ``merge`` (count-of-counts), ``repair`` (range-query), ``window``
+        (group-size), ``backend`` and ``time_limit`` (group-size, tabulation); see the mechanism's
+        ``from_table``.
 
     Returns
     -------
@@ -90,8 +91,6 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     checking = None if mechanism is None else mechanism.checking
     if mechanism is None or checking is None or checking.rerun is None or checking.other is None:
         raise InputError(f"no other method starts from the measurements of a release by {name}")
-    if method not in (names := [one.name for one in mechanism.methods]):
-        raise InputError(unknown_name(method, names, f"{mechanism.name} has no method"))
     takes = [option for option in signature(checking.other).parameters if option not in ("name", "settings")]
     if strange := [option for option in options if option not in takes]:
         what = options_listed(takes) if takes else "none"
@@ -102,7 +101,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     queries = _queries(release, manifest, checking)
     measure = _Same(release, queries)
     try:
-        settings, solving = checking.other(method, manifest["settings"], **options)
+        method, settings, solving = checking.other(method, manifest["settings"], **options)
         wanted = {key: value for key, value in manifest.items() if key != "solved"}
         wanted |= {"mechanism": method, "settings": settings}
         steps = Steps(solving)
@@ -128,19 +127,20 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     )
 
 
-class _Solves(Exception):
-    """A method reached its first problem: what it has measured so far depends on no answer."""
+class _Measured(Exception):
+    """A method has measured all, and reached a problem."""
 
 
 def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) -> list[Query]:
-    """What the release's own method measured before it solved anything.
+    """What the release's own method measured; problems are solved if it measures more afterwards.
 
     Raises
     ------
     InputError
         If its measurements are not those of its method.
     """
-    recorded = Recorded(ClaimedMeasurements(release))
+    claimed = ClaimedMeasurements(release)
+    recorded = Recorded(claimed)
     found: list[Query] = []
 
     class Noting:
@@ -157,13 +157,15 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
         def end(self) -> None:
             recorded.end()
 
-    def stop(_name: str, _model: Model, _problems: Sequence[str] = ()) -> Step:
-        raise _Solves
+    def solve(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
+        if recorded.measured == len(claimed.spends):
+            raise _Measured
+        return Step.solve(name, model, problems)
 
     assert checking.rerun is not None
     try:
-        checking.rerun(Noting(), stop, release.table, manifest, release.regions)
-    except _Solves:
+        checking.rerun(Noting(), solve, release.table, manifest, release.regions)
+    except _Measured:
         pass
     except Differs as differs:
         raise InputError(f"the release contradicts itself: {differs}; see `hierdp check`") from None
@@ -213,6 +215,8 @@ def _alike(one: Query, other: Query) -> bool:
         )
         parts = ((one.nodes, other.nodes), (one.cells, other.cells))
         return level == at and same and all(_equal(*pair) for pair in parts)
+    if one.which is not None and other.which is not None:
+        return all(map(np.array_equal, one.which, other.which))
     return one.groups is not None and _equal(one.groups, other.groups)
 
 

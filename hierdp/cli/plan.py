@@ -85,13 +85,13 @@ class RangeQueryPlan(click.Command):
 
 @click.pass_context
 def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **given: Any) -> None:
-    """Run `hierdp analyze` for the bins of a release, or for a number of them."""
+    """Run `hierdp analyze` for the bins of a release, whose folder `--out` then names, or for a number."""
     sizes = sizes_of(given)
     if sizes:
         if len(set(sizes)) > 1:
             raise click.UsageError("the analysis needs the same number of bins along each dimension")
-        tell_unused(context, *([] if bins is None else ["TABLE"]))
-        bins, given["dimensions"] = str(sizes[0]), len(sizes)
+        tell_unused(context, *([] if bins is None else ["TABLE"]), *([] if out is None else ["--out"]))
+        bins, given["dimensions"], out = str(sizes[0]), len(sizes), None
     elif bins is None:
         raise click.UsageError("no bins: give their number, such as 1000 or 2^20, or as for the release")
     else:

@@ -12,7 +12,7 @@ from hierdp.cli.common import columns, console, number
 from hierdp.errors import InputError
 
 OF_TABLES = "levels", "count", "standard_error", "scale", "law", "fixed", "root"
-OF_RELEASES = "repair", "backend", "time_limit"
+OF_RELEASES = "repair", "merge", "backend", "time_limit"
 """Options for tables of counts, and for releases."""
 
 
@@ -53,6 +53,7 @@ OF_RELEASES = "repair", "backend", "time_limit"
                    "count, for releases of group-size.")  # fmt: skip
 @click.option("--repair", metavar="NAME",
               help="For releases of range-query: least squares, non-negative or whole.")  # fmt: skip
+@click.option("--merge", metavar="NAME", help="For releases of count-of-counts: weighted, plain or at once.")
 @click.option("--backend", metavar="NAME", help="For releases of group-size and tabulation: the solver.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For releases of group-size and tabulation: seconds for each step.")  # fmt: skip

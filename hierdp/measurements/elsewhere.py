@@ -6,6 +6,7 @@ None of these programs is needed: their results are read by the attributes and c
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,6 +27,8 @@ OPENDP = {
     "Integer Gaussian": GAUSSIAN,
     "Float Gaussian": NORMAL,
 }
+NO_ATTRIBUTES = "sign", "plb", "State", "County"
+"""Columns of the Census Bureau's files that are neither needed nor attributes of persons or units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,57 +178,69 @@ def of_opendp(table: Any, summary: Any, count: str = "len") -> tuple[Measurement
     return of_frame(table, keys, count, scale=float(columns["scale"][at]), law=OPENDP[law])
 
 
-def of_census(table: Any, attributes: Sequence[str]) -> tuple[Measurement, ...]:
+def of_census(table: Any) -> tuple[Measurement, ...]:
     """A noisy measurement file of the 2020 Census, or some of its rows: the queries, without constraints.
 
-    A row is a query of a geographic unit: `geocode`, `query_name` such as ``votingage * cenrace_dpq``,
-    ``total_dpq`` or ``detailed_dpq``, `query_shape` (a size for each attribute, 1 if it is summed out),
-    `value` (the noisy answers, the last attribute fastest) and `variance`. These columns are as programs of
-    others read them, and not checked against the Bureau's description of the file. The noise is discrete
-    Gaussian (registry.opendata.aws/census-2020-pl94-nmf). The names of queries and their suffix are as in
-    ``GLS/drivers/us_pl94_2020.py`` of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation. Categories are
-    numbered from 0; a recode, such as hhinstlevels, is a key of its own.
+    A row is a query of a geographic unit: `geocode`, `query_name`, a column for each attribute, `query_shape`
+    (a size for each attribute), `value` (the noisy answers, the last attribute fastest), `variance` and `plb`
+    (its privacy-loss budget, not used). An attribute's column says how its categories were counted: ``*`` for
+    their sum, its own name or ``detailed`` for each of them, or the name of a recode such as
+    ``hhinstlevels``, which is a key of its own. Constraints have a `sign`, which queries have not; `State`
+    and `County` are folders of the file. So the Census Bureau's own program reads it
+    (``GLS/main_two_pass_alg.py`` of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation). The noise is
+    discrete Gaussian (registry.opendata.aws/census-2020-pl94-nmf). Categories are numbered from 0.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Rows of a DPQuery file (``pandas.read_parquet``).
-    attributes : sequence of str
-        The attributes of the table in their order: hhgq, votingage, hispanic, cenrace for persons.
+        ``pandas.read_parquet("US_Person_PL_PROD/County.parquet/DPQuery/State=50")``, of persons or units.
+
+    Returns
+    -------
+    tuple of Measurement
+        One for each kind of query and variance, with all geographic units that it was asked of.
 
     Raises
     ------
     InputError
-        If a column is missing, or a row's answers do not fit its shape or its name; the message names it.
+        If a column is missing, or a row's answers do not fit its shape or attributes; the message names it.
     """
     needed = ["geocode", "query_name", "query_shape", "value", "variance"]
     if missing := [name for name in needed if name not in table.columns]:
         raise InputError(f"no column {missing[0]!r}: the files of queries (DPQuery) have {listed(needed)}")
-    found, start = list[Measurement](), 0
-    for row, (code, name, shape, value, variance) in enumerate(
-        zip(*(table[column] for column in needed), strict=True), start=1
-    ):
+    attributes = [name for name in table.columns if name not in (*needed, *NO_ATTRIBUTES)]
+    if "sign" in table.columns:
+        table = table[table["sign"].isna()]
+    kinds: dict[tuple[Any, ...], list[tuple[str, NDArray[Any], int]]] = {}
+    start = 0
+    columns = [table[column] for column in (*needed, *attributes)]
+    for row, (code, name, shape, value, variance, *counted) in enumerate(zip(*columns, strict=True), 1):
         where = f"row {row}, {name!r} of geocode {code!r}"
-        plain = str(name).removesuffix("_dpq")
-        named = {"detailed": list(attributes), "total": []}.get(plain, plain.split(" * "))
-        sizes, answers = [int(size) for size in shape], np.asarray(value).ravel()
-        if len(sizes) != len(attributes) or int(np.prod(sizes)) != answers.size:
-            raise InputError(f"{where}: {answers.size} answers do not fit the shape {sizes} of {attributes}")
+        sizes, answers = tuple(int(size) for size in shape), np.asarray(value).ravel()
+        if len(sizes) != len(attributes) or math.prod(sizes) != answers.size:
+            raise InputError(
+                f"{where}: {answers.size} answers do not fit the shape {list(sizes)} of {listed(attributes)}"
+            )
         if not (variance > 0 and np.isfinite(variance)):
             raise InputError(f"{where}: its variance is not positive; leave the row out")
-        recodes = [one for one in named if one not in attributes]
-        axes = {k: attributes[k] for k, size in enumerate(sizes) if attributes[k] in named}
-        rest = [k for k, size in enumerate(sizes) if size > 1 and k not in axes]
-        if len(rest) > len(recodes):
-            raise InputError(f"{where}: its name does not say what the shape {sizes} counts")
-        axes |= dict(zip(rest, recodes, strict=False))
-        cells = np.indices(sizes).reshape(len(sizes), -1)
-        keys = {"geocode": np.full(answers.size, str(code), object)}
-        keys |= {axes[k]: cells[k].astype(str).astype(object) for k in sorted(axes)}
-        keys |= {one: np.full(answers.size, "0", object) for one in recodes if one not in keys}
-        errors, rows = np.full(answers.size, float(variance) ** 0.5), np.arange(start, start + answers.size)
-        found.append(measurement_of(keys, answers, GAUSSIAN, np.nan, errors, rows))
+        if strange := [
+            a for a, how, n in zip(attributes, counted, sizes, strict=True) if how == "*" and n > 1
+        ]:
+            raise InputError(f"{where}: {strange[0]!r} is summed, but has several sizes in {list(sizes)}")
+        kinds.setdefault((*counted, sizes, float(variance)), []).append((str(code), answers, start))
         start += answers.size
+    found = list[Measurement]()
+    for (*counted, sizes, variance), rows in kinds.items():
+        codes, values, starts = zip(*rows, strict=True)
+        cells = np.indices(sizes).reshape(len(sizes), -1).astype(str).astype(object)
+        keys = {"geocode": np.repeat(np.array(codes, object), cells.shape[1])}
+        for attribute, how, cell in zip(attributes, counted, cells, strict=True):
+            if how != "*":
+                keys[attribute if how == "detailed" else how] = np.tile(cell, len(codes))
+        answers = np.concatenate(values)
+        at = np.add.outer(starts, np.arange(cells.shape[1])).ravel()
+        errors = np.full(answers.size, variance**0.5)
+        found.append(measurement_of(keys, answers, GAUSSIAN, np.nan, errors, at))
     return tuple(found)
 
 

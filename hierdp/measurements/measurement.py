@@ -159,11 +159,11 @@ class Measurements:
         return cls(of_opendp(table, summary, count))
 
     @classmethod
-    def from_census(cls, table: Any, attributes: Sequence[str]) -> Measurements:
+    def from_census(cls, table: Any) -> Measurements:
         """A noisy measurement file of the 2020 Census; see `hierdp.measurements.elsewhere.of_census`."""
         from hierdp.measurements.elsewhere import of_census
 
-        return cls(of_census(table, attributes))
+        return cls(of_census(table))
 
     def to_mbi(self) -> list[Any]:
         """A list of `mbi.LinearMeasurement`, over the domain of `categories`.

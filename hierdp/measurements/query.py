@@ -93,6 +93,9 @@ class Query:
         Whether these answers of a private choice exist.
     in_sequence : bool
         Whether each answer is a private choice that depends on those before it; they share the loss equally.
+    which : tuple of int arrays, optional
+        What the answers depend on beside their name, if none of the above says it: queries of one name for
+        which these are equal are of the same sums.
     in_parts : bool
         Whether the true answers are made in parts, because they may be many. Then the noisy ones have 32 bits
         where these suffice.
@@ -113,6 +116,7 @@ class Query:
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
     in_parts: bool = False
+    which: tuple[Ints, ...] | None = None
 
     @property
     def times(self) -> int:

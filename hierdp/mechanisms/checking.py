@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
 Rerun = Callable[[Measure, Solving, Any, Manifest, Regions], tuple[Table, Settings]]
-Other = Callable[..., tuple[Settings, Solving]]
+Other = Callable[..., tuple[str, Settings, Solving]]
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ class Checking:
         neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
         one row.
     other : callable or None
-        From the name of another method, the release's settings, and options of the
-        post-processing by name, the settings for `rerun` and what solves the models. Raises `InputError` if
-        it takes no such option. None if no two methods start from the same measurements.
+        From the name of another method, the release's settings, and options of the post-processing by name:
+        the method as a manifest names it, the settings for `rerun` and what solves the models. Raises
+        `InputError` if there is no such method, or it takes no such option. None if no two methods
+        start from the same measurements.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]

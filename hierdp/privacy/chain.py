@@ -49,6 +49,9 @@ MOST_BYTES, MOST_BYTES_OF_HEAD = 100_000_000, 1_000
 def create(path: Path, first: Mapping[str, Any]) -> None:
     """Create a file with its first line.
 
+    Of several processes that create it at once, one succeeds: the one whose file gets the name. It writes the
+    head while it holds the lock, so nobody reads the file without its head.
+
     Raises
     ------
     InputError
@@ -62,9 +65,13 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _create(aside, line)
-        _set_head(path, 1, digest)
-        atomic_rename.rename_to_free_name(aside, path)
-        _sync_folder(path)
+        with _locked(aside, write=True):
+            atomic_rename.rename_to_free_name(aside, path)
+            try:
+                _set_head(path, 1, digest)
+            except BaseException:
+                path.unlink()
+                raise
     except FileExistsError:
         raise InputError(f"{path} exists; choose another name") from None
     except OSError as refused:
@@ -177,8 +184,9 @@ def _check_head(path: Path, entries: list[Entry]) -> None:
             recorded = json.loads(file.read(MOST_BYTES_OF_HEAD))
         lines, digest = int(recorded["lines"]), str(recorded["digest"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        killed = " (or open the account again elsewhere: it has no charge)" if len(entries) == 1 else ""
         raise InputError(
-            f"{head} is missing or damaged; it records the length of {path.name}. Restore it"
+            f"{head} is missing or damaged; it records the length of {path.name}. Restore it{killed}"
         ) from None
     if len(entries) < lines:
         raise InputError(

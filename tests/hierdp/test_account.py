@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -704,6 +704,38 @@ def test_a_link_in_place_of_a_temporary_file_is_not_followed(opened, tmp_path):
     filled(account, 1)
     assert mine.read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["homes.account", "homes.account.head", "mine"]
+
+
+OPENS = (
+    "import sys; from hierdp.privacy.account import open_account; open_account(sys.argv[1], 'theirs', 1.0)"
+)
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_of_two_processes_that_open_an_account_one_succeeds(opened, monkeypatch, moment, tmp_path):
+    path, real, calls, theirs = tmp_path / "homes.account", chain._create, iter(range(2)), []
+
+    def created(aside, text):
+        if next(calls) == moment:
+            theirs.append(subprocess.run([sys.executable, "-c", OPENS, path], capture_output=True).returncode)
+        real(aside, text)
+
+    monkeypatch.setattr(chain, "_create", created)
+    with pytest.raises(InputError, match="exists; choose another") if moment == 0 else nullcontext():
+        opened()
+    assert theirs == [moment]
+    assert Account(path).statement().terms.data == ("homes" if moment else "theirs")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["homes.account", "homes.account.head"]
+
+
+def test_an_account_without_its_head_is_not_left_behind(opened, monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(chain, "_set_head", full)
+    with pytest.raises(OSError, match="No space left"):
+        opened()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_account_is_never_replaced(opened):

@@ -240,45 +240,71 @@ def test_a_list_of_opendp_has_the_scale_that_it_was_made_with():
     assert made["count"].tolist() == [3, 1, 4]
 
 
-NMF = pd.DataFrame({
-    "geocode": ["0", "0", "0", "044", "0"],
-    "query_name": ["total_dpq", "hispanic * cenrace_dpq", "hhinstlevels_dpq", "detailed_dpq", "votes_dpq"],
-    "query_shape": [[1, 1, 1], [1, 2, 3], [2, 1, 1], [4, 2, 3], [1, 1, 1]],
-    "value": [[50], list(range(6)), [30, -2], list(range(24)), [9]],
-    "variance": [4.0, 9.0, 1.0, 16.0, 25.0],
+NMF = pd.DataFrame({  # written as in 2020-pl94-nmf-parquets, but for the sizes
+    "geocode": ["050100011", "050100011", "050100011", "050100013", "050100013", "050100013"],
+    "query_name": ["total_dpq", "hispanic * cenrace_dpq", "hhinstlevels_dpq", "detailed_dpq",
+                   "hispanic * cenrace_dpq", "nurse_nva_0_con"],
+    "sign": [None] * 5 + ["="],
+    "hhgq": ["*", "*", "hhinstlevels", "detailed", "*", "gqNursingTotal"],
+    "hispanic": ["*", "hispanic", "*", "detailed", "hispanic", "*"],
+    "cenrace": ["*", "cenrace", "*", "detailed", "cenrace", "*"],
+    "query_shape": [[1, 1, 1], [1, 2, 3], [2, 1, 1], [4, 2, 3], [1, 2, 3], [1, 1, 1]],
+    "value": [[50], list(range(6)), [30, -2], list(range(24)), list(range(6, 12)), [0]],
+    "variance": np.array([4, 9, 1, 16, 9, 0], np.float32),
+    "plb": ["1/5"] * 5 + [None],
+    "State": 50,
 })  # fmt: skip
-SCHEMA = ["hhgq", "hispanic", "cenrace"]
+QUERIES = NMF[NMF["sign"].isna()].drop(columns="sign")
 
 
-def test_a_noisy_measurement_file_has_a_margin_for_each_row():
-    made = Measurements.from_census(NMF, SCHEMA)
+@pytest.mark.parametrize("table", [NMF, QUERIES], ids=["with constraints", "of queries"])
+def test_a_noisy_measurement_file_has_a_margin_for_each_kind_of_query(table, tmp_path):
+    folder = tmp_path / "State=50"  # a folder of the file, which is a column of what is read
+    folder.mkdir()
+    table.drop(columns="State").to_parquet(folder / "part-0.parquet")
+    made = Measurements.from_census(pd.read_parquet(tmp_path))
     assert [list(one.keys) for one in made] == [
         ["geocode"],
         ["geocode", "hispanic", "cenrace"],
         ["geocode", "hhinstlevels"],
-        ["geocode", *SCHEMA],
-        ["geocode", "votes"],
+        ["geocode", "hhgq", "hispanic", "cenrace"],
     ]
-    assert [one.errors[0] for one in made] == [2, 3, 1, 4, 5]
+    assert [one.errors[0] for one in made] == [2, 3, 1, 4]
     pairs = made.parts[1]
-    cells = list(zip(pairs.keys["hispanic"], pairs.keys["cenrace"], strict=True))
-    assert cells == [(h, c) for h in "01" for c in "012"]
+    cells = list(zip(*pairs.keys.values(), strict=True))
+    assert cells == [(g, h, c) for g in ("050100011", "050100013") for h in "01" for c in "012"]
+    assert pairs.answers.tolist() == list(range(12))
+    assert made.to_frame()["count"].tolist() == [n for row in QUERIES["value"] for n in row]
     assert {one.spend.noise for one in made} == {"discrete Gaussian"}
+
+
+def test_a_noisy_measurement_file_of_units_has_one_attribute():
+    table = pd.DataFrame({
+        "geocode": ["050100011"], "query_name": ["detailed_dpq"], "h1": ["detailed"], "query_shape": [[2]],
+        "value": [[30, 80]], "variance": [25.0],
+    })  # fmt: skip
+    (one,) = Measurements.from_census(table)
+    assert (list(one.keys), one.keys["h1"].tolist(), one.answers.tolist()) == (
+        ["geocode", "h1"],
+        ["0", "1"],
+        [30, 80],
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"value": [[1, 2]]}, "row 1, 'total_dpq' of geocode '0': 2 answers do not fit the shape"),
+        ({"value": [[1, 2]]}, "row 1, 'total_dpq' of geocode '050100011': 2 answers do not fit the shape"),
         ({"variance": [0.0]}, "row 1, .* its variance is not positive"),
-        ({"query_shape": [[2, 1, 1]], "value": [[1, 2]]}, "its name does not say what"),
+        ({"query_shape": [[2, 1, 1]], "value": [[1, 2]]}, "'hhgq' is summed, but has several sizes"),
+        ({"age": ["*"]}, "do not fit the shape .* of 'hhgq', 'hispanic', 'cenrace', 'age'"),
     ],
 )
 def test_rows_of_a_noisy_measurement_file_that_do_not_fit_are_named(change, message):
     with pytest.raises(InputError, match=message):
-        Measurements.from_census(NMF.iloc[:1].assign(**change), SCHEMA)
+        Measurements.from_census(QUERIES.iloc[:1].assign(**change))
     with pytest.raises(InputError, match="no column 'variance'"):
-        Measurements.from_census(NMF.drop(columns="variance"), SCHEMA)
+        Measurements.from_census(NMF.drop(columns="variance"))
 
 
 MARGINS = pd.DataFrame({

@@ -29,6 +29,14 @@ SIZES = {
     "group": ["home"],
     "max_size": 3,
 }
+RUNS = {**{name: SIZES[name] for name in ("groups", "levels", "group")}, "max_size": 9}
+SECRET = {
+    "levels": ["state", "county"],
+    "group": ["home"],
+    "regions_from_data": True,
+    "group_budget": 0.3,
+    "size_budget": 0.3,
+}
 BINS = {"axes": [Numbers("age", 0, 60, 12)]}
 
 PEOPLE = pd.DataFrame(
@@ -52,12 +60,19 @@ CASES = [
     ("group-size", HOMES, SIZES, "M_H^dp", "M_H", {"window": 40}),
     ("group-size", HOMES, SIZES, "M_H", "M_H^dp", {}),
     ("group-size", HOMES, {**SIZES, "person": "person", "rows_per_person": 2}, "M_c^dp", "M_c^r", {}),
+    ("count-of-counts", HOMES, RUNS, "Hc", "Hc2", {}),
+    ("count-of-counts", HOMES, RUNS, "Hg1 x Hc x Hg", "Hg × Hc2 × Hg1", {"merge": "plain"}),
+    ("count-of-counts", HOMES, RUNS, "Hg", "Hg", {"merge": "at once"}),
+    ("count-of-counts", HOMES, RUNS, "bottom-up", "bottom-up Hc2", {}),
+    ("count-of-counts", HOMES, SECRET, "Hc", "Hc2", {"merge": "plain"}),
+    ("count-of-counts", HOMES, SECRET, "Hg", "Hg1", {}),
     ("range-query", AGES, BINS, "H_b^c", "H_b", {}),
     ("range-query", AGES, BINS, "H_b", "H_b^c", {}),
     ("range-query", AGES, BINS, "H_b^c", "H_b^c", {"repair": "whole"}),
     ("range-query", AGES, BINS, "H_2", "H_2^c", {"repair": "non-negative"}),
     ("clustering", AGES, BINS, "Laplace", "NF", {}),
     ("clustering", AGES, BINS, "NF", "Laplace", {}),
+    ("clustering", AGES, BINS, "AHP", "AHP-empirical", {}),  # both find the same clusters
     ("tabulation", PEOPLE, TABLES, "TopDown", "BlueDown", {}),
     ("tabulation", PEOPLE, TABLES, "GLS", "TopDown", {}),
     ("tabulation", PEOPLE, {**TABLES, "invariants": ["state:total"]}, "BlueDown", "GLS", {}),
@@ -96,17 +111,22 @@ def test_the_result_is_that_of_a_release_with_the_same_noise(
         ("range-query", BINS, "Wavelet", "H_b", {}, "H_b measures levels of boxes"),
         ("range-query", BINS, "H_b^c", "H_b", {"repair": "whole"}, "H_b takes no repair"),
         ("range-query", BINS, "H_b^c", "H_b", {"width": 2}, "width is not an option of range-query"),
-        ("range-query", BINS, "H_b^c", "NF", {}, "range-query has no method 'NF'"),
+        ("range-query", BINS, "H_b^c", "NF", {}, "no method 'NF'"),
+        ("count-of-counts", RUNS, "Hc", "Hg", {}, "measures 'sizes of groups in order by root'"),
+        ("count-of-counts", RUNS, "Hc", "bottom-up", {}, "bottom-up Hc cannot start from"),
+        ("count-of-counts", RUNS, "bottom-up", "bottom-up", {"merge": "plain"}, "takes no merge"),
+        ("count-of-counts", RUNS, "Hc", "Hc3", {}, "no method 'Hc3'"),
         ("tabulation", {**TABLES, "bounds": ["state:total:1.."]}, "TopDown", "GLS", {}, "no bounds"),
         ("clustering", BINS, "Laplace", "AHP", {}, "measures 'counts, to sort"),
-        ("clustering", BINS, "AHP", "AHP-empirical", {}, "are not the same sums of true counts"),
+        ("clustering", {**BINS, "epsilon": 0.1}, "AHP", "AHP-empirical", {}, "has 4 answers, but 3 are"),
     ],
 )  # fmt: skip
 def test_a_method_that_measures_something_else_is_refused(
     tmp_path, mechanism, options, method, other, more, message
 ):
-    table = PEOPLE if mechanism == "tabulation" else AGES
-    made = hierdp.release(table, mechanism, epsilon=1, noise=SimulatedNoise(0), method=method, **options)
+    table = {"tabulation": PEOPLE, "count-of-counts": HOMES}.get(mechanism, AGES)
+    asked = {"epsilon": 1, "noise": SimulatedNoise(0), "method": method, **options}
+    made = hierdp.release(table, mechanism, **asked)
     opened = hierdp.open(made.write(tmp_path / "first"))
     with pytest.raises(InputError, match=message):
         opened.repair(other, **more)

@@ -33,10 +33,10 @@ def rerun(
     return table_of(axes, published), {"axes": [axis.as_dict() for axis in axes], **published.settings}
 
 
-def other(name: str, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], Solving]:
+def other(name: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Solving]:
     """What another method needs that measures the same: NF and Laplace both measure all counts."""
     checked(name, {})
-    return settings, Step.solve
+    return name, settings, Step.solve
 
 
 def axes_of(table: DataFrame, saved: list[Mapping[str, Any]]) -> list[Axis]:

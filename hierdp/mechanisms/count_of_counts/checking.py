@@ -15,7 +15,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
 from hierdp.mechanisms.neighbours import BOTTOM_UP
 from hierdp.record.shape import shape_of_sizes
-from hierdp.record.step import NotProved, Solving
+from hierdp.record.step import NotProved, Solving, Step
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def rerun(
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     public = plan.group_budget is None
     groups, total = (_groups_of(table, places), None) if public else (None, settings["groups"])
-    several = any(line.get("problems", 1) > 1 for line in manifest["solved"])
+    solved = manifest.get("solved")
+    several = None if solved is None else any(line.get("problems", 1) > 1 for line in solved)
     epsilon = manifest["budget"]["epsilon"]
     try:
         runs, found = released_runs(places, groups, epsilon, measure, solve, plan, total, several)
@@ -52,17 +53,34 @@ def _groups_of(table: Table, places: Hierarchy) -> Ints:
 
 def plan_in(settings: Mapping[str, Any]) -> CountOfCountsPlan:
     """The plan that the settings describe."""
-    alone = "merge" not in settings
     method = " x ".join(settings["methods"])
+    return _plan(f"{BOTTOM_UP} {method}" if "merge" not in settings else method, settings)
+
+
+def _plan(method: str, settings: Mapping[str, Any]) -> CountOfCountsPlan:
+    """The plan of a method, with what else the settings say."""
     taken = ("merge", "size_budget", "group_budget", "shares")
     options = {name: settings[name] for name in taken if name in settings}
     largest, smallest = settings["max_size"], settings["smallest_size"]
-    named = f"{BOTTOM_UP} {method}" if alone else method
-    return plan_of(named, settings["levels"], max_size=largest, smallest=smallest, **options)
+    return plan_of(method, settings["levels"], max_size=largest, smallest=smallest, **options)
+
+
+def other(
+    name: str, settings: Mapping[str, Any], *, merge: str | None = None
+) -> tuple[str, dict[str, Any], Solving]:
+    """What another method needs that measures the same, such as Hc2 after Hc, or another `merge`."""
+    plan = _plan(name, settings if merge is None else {**settings, "merge": merge})
+    kept = {**settings, "methods": [method.name for method in plan.methods], "merge": plan.merge}
+    if plan.bottom_up:
+        del kept["merge"]
+        if merge is not None:
+            raise InputError(f"{plan.name} takes no `merge`: only the last level is measured")
+    return plan.name, kept, Step.solve
 
 
 CHECKING = Checking(
     shape_of_sizes,
     rerun=rerun,
+    other=other,
     neighbours=lambda settings: neighbours_of(plan_in(settings)),
 )

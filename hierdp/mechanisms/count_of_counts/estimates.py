@@ -239,10 +239,12 @@ def size_query(level: str, share: float, steps: Sequence[Together], places: Hier
     method, at = steps[0].method, int(places.tree.level[steps[0].regions[0]])
     cells = sum(step.cells for step in steps)
     nodes: Ints | None = None
+    regions = np.concatenate([step.regions for step in steps])
+    groups = np.concatenate([step.groups for step in steps])
     # Numbers of groups that were measured, too, changed what is measured of their sizes: it need not add up.
     adds_up = method.form != "Hg" and not steps[0].resize
     if adds_up:
-        nodes = np.concatenate([step.regions for step in steps]) - int(places.tree.level_start[at])
+        nodes = regions - int(places.tree.level_start[at])
     return Query(
         method.query(level),
         method.sensitivity,
@@ -252,6 +254,7 @@ def size_query(level: str, share: float, steps: Sequence[Together], places: Hier
         level=(places.tree, at) if adds_up else None,
         nodes=nodes,
         in_parts=True,
+        which=(regions, groups),
     )
 
 

@@ -27,7 +27,7 @@ def private_size(epsilon: float, measure: Measure) -> int:
     §4.3, footnote 6, with double-geometric noise in place of Laplace's: P(larger) < 0.0005. One entity
     changes the largest size by at most one. A bound that is 5√2/ε too high costs Hc little.
     """
-    largest = Query(LARGEST, 1, epsilon, 1, lambda true: true.sizes.max(initial=0, keepdims=True))
+    largest = Query(LARGEST, 1, epsilon, 1, lambda true: true.sizes.max(initial=0, keepdims=True), which=())
     bound = int(measure(largest).answers[0]) + math.ceil(5 * math.sqrt(2) / epsilon)
     return min(max(bound, 2), MOST_SIZES)
 

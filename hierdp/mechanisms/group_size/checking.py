@@ -46,12 +46,12 @@ def other(
     window: int | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
-) -> tuple[dict[str, Any], Solving]:
+) -> tuple[str, dict[str, Any], Solving]:
     """What another method needs that measures the same."""
     solver = SolverOptions(backend, time_limit, window)
     method = checked(name, solver, METHODS)
     kept = {option: value for option, value in settings.items() if option != "window"}
-    return kept if window is None else {**kept, "window": window}, method.solving(solver)
+    return name, kept if window is None else {**kept, "window": window}, method.solving(solver)
 
 
 def _grouping(table: SizeTable, manifest: Mapping[str, Any]) -> Grouping:

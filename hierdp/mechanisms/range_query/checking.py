@@ -51,7 +51,7 @@ def rerun(
 
 def other(
     name: str, settings: Mapping[str, Any], *, repair: str | None = None
-) -> tuple[dict[str, Any], Solving]:
+) -> tuple[str, dict[str, Any], Solving]:
     """What another method needs that measures the same."""
     chosen(name, repair=repair)
     kept = {option: value for option, value in settings.items() if option != "repair"}
@@ -59,7 +59,7 @@ def other(
         raise Differs("matrix measures the queries of a strategy, which this release does not have")
     if name not in ("Wavelet", "matrix") and "shares" not in kept:
         raise Differs(f"{name} measures levels of boxes, which this release does not have")
-    return kept if repair is None else {**kept, "repair": repair}, Step.solve
+    return name, kept if repair is None else {**kept, "repair": repair}, Step.solve
 
 
 def _axes(table: DataFrame, settings: Mapping[str, Any]) -> tuple[list[Axis], dict[str, Any]]:

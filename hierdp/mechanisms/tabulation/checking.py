@@ -77,14 +77,14 @@ def unit_of(settings: Mapping[str, Any]) -> Unit:
 
 def other(
     name: str, settings: Mapping[str, Any], *, backend: str | None = None, time_limit: float | None = None
-) -> tuple[dict[str, Any], Solving]:
+) -> tuple[str, dict[str, Any], Solving]:
     """What another method needs that measures the same."""
     solver = SolverOptions(backend, time_limit)
     checked(name, solver, METHODS)
     queries, unit = queries_of(settings), unit_of(settings)
     refuse_unused(name, queries, shares(queries, settings["levels"], unit))
     kept = {option: value for option, value in settings.items() if option != "backend"}
-    return kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
+    return name, kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
 
 
 def neighbours(settings: Mapping[str, Any]) -> str:
