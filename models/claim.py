@@ -15,6 +15,8 @@ from models.arithmetic.arrays import Array
 from models.certificate import Certificate, Witness
 from models.programs.program import Program
 from models.witnesses.program_certificate import lagrangian_certificate
+from models.witnesses.row_proofs import exact_proofs
+from models.witnesses.vipr import write_vipr
 
 FORMAT = "hierdp claim 1"
 """Changes whenever older versions could not read the file."""
@@ -53,13 +55,13 @@ class Claim(NamedTuple):
         if not isinstance(self.model, Program):
             proof: Certificate = self.model.certificate(self.x, self.witness)
             return proof
-        prices = np.zeros(self.model.matrix.shape[0], np.int64)
-        return lagrangian_certificate(self.model, self.x, (self.witness or {}).get("prices", prices))
+        return lagrangian_certificate(self.model, self.x, self._prices())
 
     def save(self, path: str | Path, by_hash: bool = False) -> Path:
         """Write model, answer and witness to a `.json` or `.npz` file, which holds every number exactly.
 
-        A file claims, and does not prove: `load` reads it, and `certificate` checks it again.
+        A file claims, and does not prove: `load` reads it, and `certificate` checks it again. A `.vipr` file
+        is for checkers of other makes (see `models.witnesses.vipr`); `load` does not read it.
 
         Parameters
         ----------
@@ -69,9 +71,12 @@ class Claim(NamedTuple):
         Raises
         ------
         ValueError
-            If the suffix is another one, or the model or the witness holds something that is not data.
+            If the suffix is another one, the model or the witness holds something that is not data, or (for
+            `.vipr`) the proof does not read as row prices.
         """
         path = Path(path)
+        if path.suffix == ".vipr":
+            return self._save_vipr(path)
         arrays = instances.packed(self.model, self.x, self.witness)
         head = {"format": FORMAT, "model": type(self.model).__name__, "sha256": digest(self.model)}
         if by_hash:
@@ -84,8 +89,28 @@ class Claim(NamedTuple):
             text = {**head, "about": json.loads(str(arrays[instances.ABOUT])), "arrays": parts}
             path.write_text(json.dumps(text) + "\n", encoding="utf-8")
         else:
-            raise ValueError(f"a claim is a .json or .npz file, not {path.name}")
+            raise ValueError(f"a claim is a .json, .npz or .vipr file, not {path.name}")
         return path
+
+    def _save_vipr(self, path: Path) -> Path:
+        if isinstance(self.model, Program):
+            write_vipr(path, self.model.name, self.model, self.x, self._prices())
+            return path
+        found = list(exact_proofs(type(self.model).__name__, self.model, self.x, self.witness))
+        name, proof = found[0]
+        if isinstance(proof, str):
+            raise ValueError(f"the claim cannot be written as {path.name}: {proof}")
+        if len(found) > 1:
+            raise ValueError(
+                f"the claim is {len(found)} problems side by side: use models.witnesses.vipr.ViprFiles"
+            )
+        write_vipr(path, name, *proof)
+        return path
+
+    def _prices(self) -> Any:
+        assert isinstance(self.model, Program)
+        none = np.zeros(self.model.matrix.shape[0], np.int64)
+        return (self.witness or {}).get("prices", none)
 
     @classmethod
     def load(cls, path: str | Path, model: Any = None) -> Self:

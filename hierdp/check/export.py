@@ -1,4 +1,4 @@
-"""Write the proofs of a release as plain text, for checkers that are written in other languages."""
+"""Write the proofs of a release as text, for checkers that are written in other languages."""
 
 from __future__ import annotations
 
@@ -19,35 +19,41 @@ from hierdp.record.replay import Replay
 from models import Model
 from models.certificate import Certificate, Witness
 from models.witnesses.plain_text import ProofsText
+from models.witnesses.vipr import SKIPPED, ViprFiles
 
 EXPORTED = "proofs.txt"
+VIPR = "*.vipr"
 
 Use = Callable[[str, Model, Any, Witness | None], object]
 """Takes a step's name, model, answer and witness."""
 
 
-def export(release: str | Path, folder: str | Path, limit: int | None = None) -> tuple[int, int]:
-    """Write each step of a release, with its answer and prices, to ``folder/proofs.txt``.
+def export(
+    release: str | Path, folder: str | Path, limit: int | None = None, form: str = "text"
+) -> tuple[int, int]:
+    """Write each step of a release, with its answer and prices, to a folder.
 
     Parameters
     ----------
     release : path
         The release's folder.
     folder : path
-        Created if it does not exist. An existing file is not replaced.
+        Created if it does not exist. No file is replaced.
     limit : int, optional
         Limit on the memory for reading the release, in bytes. Default: what its size justifies.
+    form : {"text", "vipr"}
+        One file ``proofs.txt`` for the checker of docs/theorem, or a VIPR 1.1 certificate for each problem.
 
     Returns
     -------
     tuple of int
-        How many problems were written, and how many were left out; the file has a line with the reason for
-        each of the latter.
+        How many problems were written, and how many were left out; a line gives the reason for each of the
+        latter (of VIPR in ``skipped.txt``).
 
     Raises
     ------
     InputError
-        If the release has no proofs, they cannot be read, or the file exists.
+        If the release has no proofs, they cannot be read, or files exist.
     """
     release, folder = Path(release), Path(folder)
     if not (release / PROOFS).is_file():
@@ -55,20 +61,25 @@ def export(release: str | Path, folder: str | Path, limit: int | None = None) ->
             f"{release / PROOFS} does not exist: the release was written without proofs, so none can be "
             "exported"
         )
-    target = folder / EXPORTED
-    if target.exists():
-        raise InputError(f"{target} exists; choose another folder for --export, or remove it")
+    patterns = [VIPR, SKIPPED] if form == "vipr" else [EXPORTED]
+    for before in (path for pattern in patterns for path in folder.glob(pattern)):
+        raise InputError(f"{before} exists; choose another folder for --export, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with target.open("w", encoding="utf-8", newline="\n") as out:
+        if form == "vipr":
+            files = ViprFiles(folder)
+            for_each_step(release, files.add, limit)
+            return files.written, files.skipped
+        with (folder / EXPORTED).open("w", encoding="utf-8", newline="\n") as out:
             text = ProofsText(out)
             for_each_step(release, text.add, limit)
+        return text.written, text.skipped
     except BaseException as error:
-        target.unlink()
+        for half in [path for pattern in patterns for path in folder.glob(pattern)]:
+            half.unlink()
         if isinstance(error, InputError) or not isinstance(error, Exception):
             raise
         raise InputError(f"the proofs cannot be exported: {error}") from None
-    return text.written, text.skipped
 
 
 def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:

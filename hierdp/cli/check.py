@@ -25,8 +25,10 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--account", type=FILE, metavar="FILE", help="The account of the data. "
               "The check fails if RELEASE is not in it, with its fingerprint and cost.")  # fmt: skip
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Also write every step's problem, answer and prices to FOLDER/proofs.txt, for the checker "
-              "of docs/theorem.")  # fmt: skip
+              help="Also write every step's problem, answer and prices to FOLDER.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(["text", "vipr"]), default="text", show_default=True,
+              help="What --export writes: proofs.txt for the checker of docs/theorem, or a VIPR 1.1 "
+              "certificate for each problem.")  # fmt: skip
 @click.option("--all", "all_steps", is_flag=True, help="Compute the cost and bound of every step by the "
               "general theorem as well. Without it, large releases are sampled.")  # fmt: skip
 @with_limit
@@ -36,6 +38,7 @@ def check(
     public_key: Path | None,
     account: Path | None,
     folder: Path | None,
+    form: str,
     all_steps: bool,
     limit: int | None,
 ) -> None:
@@ -50,6 +53,7 @@ def check(
     hierdp check released --public-key public.pem
     hierdp check released --account homes.account
     hierdp check released --export proofs
+    hierdp check released --export certificates --format vipr
     """
     from hierdp.check import check as look
 
@@ -59,9 +63,11 @@ def check(
     if folder is not None:
         from hierdp.check.export import EXPORTED, export
 
-        written, skipped = export(release, folder, limit)
+        written, skipped = export(release, folder, limit, form)
         left = f"; {skipped:,} left out, with the reason for each" if skipped else ""
-        screen.print(f"{written:,} problems written to {folder / EXPORTED}{left}.")
+        screen.print(
+            f"{written:,} problems written to {folder / EXPORTED if form == 'text' else folder}{left}."
+        )
     sys.exit(0 if holds else 1)
 
 

@@ -15,7 +15,10 @@ from hierdp.cli.common import SECONDS, WARNING, console
 @click.argument("solution", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--time-limit", type=SECONDS, default=60.0, show_default=True,
               help="Seconds for the search for prices.")  # fmt: skip
-def prove(problem: Path, solution: Path, time_limit: float) -> None:
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Also write problem, answer and prices to FILE: .json or .npz for Claim.load of "
+              "models.claim, .vipr for VIPR's checkers.")  # fmt: skip
+def prove(problem: Path, solution: Path, time_limit: float, save: Path | None) -> None:
     """Prove that the answer in SOLUTION is optimal for PROBLEM, or bound how far it is from the optimum.
 
     PROBLEM is a linear program, or one with squares of variables, as MPS or LP; some or all variables may be
@@ -28,6 +31,7 @@ def prove(problem: Path, solution: Path, time_limit: float) -> None:
 
     \b
     hierdp prove p0033.mps p0033.sol
+    hierdp prove p0033.mps p0033.sol --save p0033.vipr
     """
     from hierdp.bench.answers import read_answer
     from hierdp.bench.reading import read_by_highs
@@ -49,6 +53,11 @@ def prove(problem: Path, solution: Path, time_limit: float) -> None:
         read.square,
     )  # fmt: skip
     proof = prove_program(claim.model, claim.x, time_limit=time_limit)
+    if save is not None:
+        try:
+            claim._replace(witness=proof.witness).save(save)
+        except ValueError as wrong:
+            raise InputError(f"{save} cannot be written: {wrong}") from None
     constant = f" (without the constant {read.constant:.12g})" if read.constant else ""
     if proof.bound is None:
         screen.print(f"{proof.reason[0].upper()}{proof.reason[1:]}.", style=WARNING)

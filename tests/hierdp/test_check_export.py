@@ -17,6 +17,7 @@ from hierdp.check.export import EXPORTED, export
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.record import files, proofs
+from models.witnesses.read_vipr import check_vipr
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "docs" / "theorem"
@@ -36,6 +37,23 @@ def test_every_step_is_written_or_left_out_with_a_reason(tmp_path):
     assert f"{len(names)} problems written to" in found.output
     with pytest.raises(InputError, match="exists; choose another folder"):
         export(folder, tmp_path / "text")
+
+
+def test_every_step_is_a_vipr_certificate(tmp_path):
+    folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
+    to = tmp_path / "certificates"
+    found = CliRunner().invoke(main, ["check", str(folder), "--export", str(to), "--format", "vipr"])
+    assert found.exit_code == 0, found.output
+    steps = proofs.read(folder / files.PROOFS)
+    proved = [check_vipr(path) for path in sorted(to.glob("*.vipr"))]
+    assert len(proved) == len(list(steps))
+    assert all(one.lower == one.upper for one in proved)
+    with pytest.raises(InputError, match="exists; choose another folder"):
+        export(folder, to, form="vipr")
+    (folder / files.PROOFS).write_bytes(b"no zip file")
+    with pytest.raises(InputError, match="cannot be exported"):
+        export(folder, tmp_path / "none", form="vipr")
+    assert not list((tmp_path / "none").iterdir())
 
 
 def test_a_release_without_proofs_cannot_be_exported(tmp_path):

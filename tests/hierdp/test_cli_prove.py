@@ -4,6 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
+from models.claim import Claim
+from models.witnesses.read_vipr import check_vipr
 
 MPS = """NAME bakery
 OBJSENSE
@@ -36,12 +38,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def run(answer, sense="MIN", large=9, small=3, loaves=8, name="a.sol"):
+def run(answer, sense="MIN", large=9, small=3, loaves=8, name="a.sol", save=()):
     with open("a.mps", "w", encoding="ascii") as problem:
         problem.write(MPS.format(sense=sense, large=large, small=small, loaves=loaves))
     with open(name, "w", encoding="utf-8") as solution:
         solution.write(answer)
-    return CliRunner().invoke(main, ["prove", "a.mps", name])
+    return CliRunner().invoke(main, ["prove", "a.mps", name, *save])
 
 
 @pytest.mark.parametrize("answer", ["=obj= 18\nlarge 2\n", "large 1.9999999 (obj:9)\nsmall 0\n"])
@@ -50,6 +52,18 @@ def test_an_optimal_answer_is_proved(answer):
     assert done.exit_code == 0, done.output
     assert "Objective  18" in done.output
     assert "Proved: no feasible answer is better." in done.output
+
+
+@pytest.mark.parametrize("name", ["a.vipr", "a.npz", "a.csv"])
+def test_the_proof_is_saved(name):
+    done = run("large 2\n", save=("--save", name))
+    if name == "a.csv":
+        assert done.exit_code == 2
+        assert "a claim is a .json, .npz or .vipr file" in done.output
+    elif name == "a.npz":
+        assert Claim.load(name).certificate().optimal
+    else:
+        assert check_vipr(name) == (18, 18)
 
 
 def test_a_worse_answer_has_a_gap():
