@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,38 @@ def matrix(
     axes.grid(visible=False)
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
     return image
+
+
+def label(
+    axes: Any, title: str, x: str = "", y: str = "", log: str = "", ticks: Iterable[float] = ()
+) -> None:
+    """Title and labels of axes; those in `log` ("x", "y" or both) are logarithmic, `ticks` those of x."""
+    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    places = sorted(set(ticks))
+    for one in log:
+        axes.set(**{f"{one}scale": "log"})
+        if one == "y" or not places:
+            plain_log(axes.xaxis if one == "x" else axes.yaxis)
+    if places:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.minorticks_off()
+
+
+def beside(axes: Any, **more: Any) -> None:
+    """A legend at the right of the axes."""
+    axes.legend(**{"frameon": False, "fontsize": 8, "loc": "center left", "bbox_to_anchor": (1, 0.5)} | more)
+
+
+def line(
+    axes: Any, groups: Any, name: str, k: int, centre: str = "mean", aside: float = 1, **more: Any
+) -> None:
+    """The mean or median of each group of a grouped column, with bars from the least to the largest."""
+    middle = groups.agg(centre)
+    bars = [(middle - groups.min()).clip(lower=0), (groups.max() - middle).clip(lower=0)]
+    kind = {"capsize": 2, "linewidth": 1, "label": name, **style(k), **more}
+    axes.errorbar(middle.index * aside, middle, yerr=bars, **kind)
 
 
 def plain_log(axis: Any) -> None:

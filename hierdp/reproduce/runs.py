@@ -6,9 +6,10 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hierdp.execution.resume import runs
+from hierdp.execution.resume import Row, runs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.versions import versions
 
@@ -29,13 +30,23 @@ def noise_for(seed: int, *what: Any) -> SimulatedNoise:
     return SimulatedNoise(seed_for(seed, *what))
 
 
+def crossed(**values: Iterable[Any]) -> list[Row]:
+    """All combinations of some values, by name."""
+    return [dict(zip(values, case, strict=True)) for case in product(*values.values())]
+
+
 def all_rows(
-    measure: Callable[..., Any], cases: Sequence[Any], what: str, given: tuple[Any, ...]
+    measure: Callable[..., list[Row]], cases: Sequence[Row], what: str, given: tuple[Any, ...]
 ) -> DataFrame:
-    """The rows of all cases, in one table; see `hierdp.execution.resume.runs`."""
+    """The rows that `measure` returns for all cases, in one table, each behind its case.
+
+    Finished cases can be saved: see `hierdp.execution.resume.runs`.
+    """
     import pandas as pd
 
-    return pd.DataFrame([row for rows in runs(measure, cases, what, given) for row in rows])
+    values = [tuple(case.values()) for case in cases]
+    found = runs(measure, values, what, given, [f"{what}: {value!r}" for value in values])
+    return pd.DataFrame([case | row for case, rows in zip(cases, found, strict=True) for row in rows])
 
 
 def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:

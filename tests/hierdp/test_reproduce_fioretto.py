@@ -9,7 +9,7 @@ import pytest
 from hierdp.counts.histogram import differences as differenced
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
-from hierdp.reproduce.fioretto2019.float_parts import floats
+from hierdp.reproduce.fioretto2019.float_solvers import floats
 from hierdp.reproduce.fioretto2019.taxi_bound import bounds, taxi_bound
 from models import CumulativeQIP, HierarchyQIP, Tree
 from solvers import solve

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.top_down import true_table
 from hierdp.reproduce.boninsegna2025.experiments import as_published, errors_of, measured_of
 from hierdp.reproduce.boninsegna2025.settings import Settings
-from hierdp.reproduce.runs import all_rows, noise_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.tables import Flows
 
@@ -27,30 +28,26 @@ def without_diagonal(data: Flows) -> Flows:
 
 def rows(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """Errors at the finest level with and without the declaration that the diagonal is 0."""
-    cases = [
-        (name, method, epsilon, run)
-        for name in sets
-        for method in METHODS
-        for epsilon in settings.sparse_epsilons
-        for run in range(settings.sparse_runs)
-    ]
+    cases = crossed(
+        data=sets, method=METHODS, epsilon=settings.sparse_epsilons, run=range(settings.sparse_runs)
+    )
     apart = {name: without_diagonal(data) for name, data in sets.items()}
     return all_rows(_rows, cases, "a zero diagonal", (apart, settings, seed))
 
 
 def _rows(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, method: str, epsilon: float, run: int
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     data, found = sets[name], []
     truth, (one, other) = true_table(data), data.axis_names
     for zeros in (None, f"{one}={other}"):
         noise = noise_for(seed, "diagonal", name, epsilon, run)
         made = as_published(data, epsilon, settings.delta, noise, method, zeros=zeros)
-        row = {"data": name, "method": method, "epsilon": epsilon, "run": run, "declared": zeros is not None}
         finest = made.table[made.table.level == made.table.level.max()]
         inside = int(finest[finest[one] == finest[other]]["count"].sum())
         cells = sum(measured_of(made))
-        found.append({**row, **errors_of(truth, made)[-1], WHAT[3]: inside, WHAT[4]: cells})
+        row: Row = {"declared": zeros is not None, WHAT[3]: inside, WHAT[4]: cells}
+        found.append(row | errors_of(truth, made)[-1])
     return found
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from hierdp.analysis.utility import (
     stability_error_bound,
 )
 from hierdp.data.trips import binary_areas, trips
-from hierdp.execution import progress
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
@@ -29,7 +29,7 @@ from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.settings import BASELINES, CHEBYSHEV, Settings
-from hierdp.reproduce.runs import all_rows, noise_for, seed_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from hierdp.tables import Flows
 from models import Chebyshev, SparsestChebyshev
 from models.arithmetic.arrays import Ints
@@ -49,34 +49,38 @@ def accuracy(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFr
 
     All methods of a run use the same seed, which reduces the random differences between them.
     """
-    cases = [
-        (name, method, epsilon)
-        for name in sets
-        for method in settings.methods
-        if _feasible(method, sets[name], settings)
-        for epsilon in settings.epsilons
-    ]
+    cases = _cases(sets, settings.methods, settings)
     return all_rows(_accuracy, cases, "error of every method", (sets, settings, seed))
+
+
+def _cases(sets: Mapping[str, Flows], methods: Iterable[str], settings: Settings) -> list[Row]:
+    every = crossed(data=sets, method=methods, epsilon=settings.epsilons)
+    return [case for case in every if _feasible(case["method"], sets[case["data"]], settings)]
+
+
+def _finished(
+    data: Flows, name: str, method: str, epsilon: float, spent: float, settings: Settings, seed: int
+) -> Iterator[tuple[Row, Release]]:
+    """All runs of one method and ε; if one reaches the time limit, the following ones are skipped."""
+    for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
+        try:
+            seconds, made = _run(data, method, spent, settings, noise_for(seed, name, epsilon, run))
+        except NotSolved as failure:
+            if failure.broken:
+                raise
+            return
+        yield {"run": run, "seconds": seconds}, made
 
 
 def _accuracy(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, method: str, epsilon: float
-) -> list[dict[str, Any]]:
-    """All runs of one method and ε; if one reaches the time limit, the following ones are skipped."""
+) -> list[Row]:
     _warm_up(settings)
-    truth, rows = _truth(sets[name]), []
-    for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
-        try:
-            seconds, made = _run(sets[name], method, epsilon, settings, noise_for(seed, name, epsilon, run))
-        except NotSolved as failure:
-            if failure.broken:
-                raise
-            break
-        errors = errors_of(truth, made)
-        bounds = (_bounds if method in CHEBYSHEV else _baseline)(sets[name], made, settings)
-        about = {"data": name, "method": method, "epsilon": epsilon, "run": run, "seconds": seconds}
-        for level, row in enumerate(errors):
-            rows.append({**about, **row, **{bound: values[level] for bound, values in bounds.items()}})
+    data, rows = sets[name], list[Row]()
+    for row, made in _finished(data, name, method, epsilon, epsilon, settings, seed):
+        bounds = (_bounds if method in CHEBYSHEV else _baseline)(data, made, settings)
+        for level, errors in enumerate(errors_of(_truth(data), made)):
+            rows.append({**row, **errors, **{bound: values[level] for bound, values in bounds.items()}})
     return rows
 
 
@@ -85,75 +89,48 @@ _truth = lru_cache(maxsize=1)(true_table)
 
 def exact_seconds(sets: Mapping[str, Flows], settings: Settings) -> DataFrame:
     """Seconds of InfTDA with exact noise, as in a private release."""
-    import pandas as pd
+    cases = crossed(data=sets, method=[EXACT], epsilon=settings.epsilons, run=range(settings.exact_runs))
+    return all_rows(_exact_seconds, cases, "time with exact noise", (sets, settings))
 
-    rows = []
-    cases = [
-        (n, epsilon, run) for n in sets for epsilon in settings.epsilons for run in range(settings.exact_runs)
-    ]
-    for name, epsilon, run in progress.steps(cases, "time with exact noise", len(cases)):
-        seconds, made = _run(sets[name], "InfTDA", epsilon, settings, ExactNoise())
-        rows.append(
-            {
-                "data": name, "method": EXACT, "epsilon": epsilon, "run": run, "seconds": seconds,
-                "draws": sum(measured_of(made)),
-                "post_processing": sum(step.solution.solve_seconds for step in made.steps),
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows)
+
+def _exact_seconds(
+    sets: Mapping[str, Flows], settings: Settings, name: str, _method: str, epsilon: float, _run_number: int
+) -> list[Row]:
+    seconds, made = _run(sets[name], "InfTDA", epsilon, settings, ExactNoise())
+    post_processing = sum(step.solution.solve_seconds for step in made.steps)
+    return [{"seconds": seconds, "draws": sum(measured_of(made)), "post_processing": post_processing}]
 
 
 def as_the_authors(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """Errors at the finest level with the budgets that the authors' programs spent (see `authors`)."""
-    methods = [method for method in authors.SPENT if method in settings.methods]
-    cases = [
-        (name, method, epsilon)
-        for name in sets
-        for method in methods
-        if _feasible(method, sets[name], settings)
-        for epsilon in settings.epsilons
-    ]
+    cases = _cases(sets, [method for method in authors.SPENT if method in settings.methods], settings)
     return all_rows(_as_the_authors, cases, "with the authors' budgets", (sets, settings, seed))
 
 
 def _as_the_authors(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, method: str, epsilon: float
-) -> list[dict[str, Any]]:
-    rows = []
-    for run in range(settings.solver_runs if method == "TDA_inf" else settings.runs):
-        spent = authors.SPENT[method](epsilon, settings.delta)
-        try:
-            _, made = _run(sets[name], method, spent, settings, noise_for(seed, name, epsilon, run))
-        except NotSolved as failure:
-            if failure.broken:
-                raise
-            break
-        finest = errors_of(_truth(sets[name]), made)[-1]
-        rows.append({"data": name, "method": method, "epsilon": epsilon, "run": run, **finest})
-    return rows
+) -> list[Row]:
+    spent = authors.SPENT[method](epsilon, settings.delta)
+    found = _finished(sets[name], name, method, epsilon, spent, settings, seed)
+    return [{"run": row["run"], **errors_of(_truth(sets[name]), made)[-1]} for row, made in found]
 
 
 def fewest(sets: Mapping[str, Flows], settings: Settings, seed: int) -> DataFrame:
     """IntOpt's number of positive counts against the minimum at the least distance, per level."""
-    cases = [
-        (name, epsilon, run)
-        for name in sets
-        for epsilon in settings.sparse_epsilons
-        for run in range(settings.sparse_runs)
-    ]
+    cases = crossed(data=sets, epsilon=settings.sparse_epsilons, run=range(settings.sparse_runs))
     return all_rows(_fewest_positive, cases, "fewest positive counts", (sets, settings, seed))
 
 
 def _fewest_positive(
     sets: Mapping[str, Flows], settings: Settings, seed: int, name: str, epsilon: float, run: int
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     rows = []
     noise = _Listening(seed_for(seed, name, epsilon, run))
     made = as_published(sets[name], epsilon, settings.delta, noise, "InfTDA")
     for level, (step, true) in enumerate(zip(made.steps, noise.true, strict=True), start=1):
         found = sparsest(step)
-        row = {"data": name, "epsilon": epsilon, "run": run, "level": level, "cells": true.size}
-        row |= {"truly_positive": int((true > 0).sum()), "problems_that_differ": found.differing}
+        row: Row = {"level": level, "cells": true.size, "truly_positive": int((true > 0).sum())}
+        row["problems_that_differ"] = found.differing
         for method, x in (("IntOpt", np.asarray(step.solution.x)), ("fewest", found.x)):
             row |= {
                 f"positive_{method}": int((x > 0).sum()),
@@ -231,7 +208,7 @@ def _run(data: Flows, method: str, epsilon: float, settings: Settings, noise: No
     return time.perf_counter() - started, made
 
 
-def errors_of(truth: DataFrame, made: Release) -> list[dict[str, Any]]:
+def errors_of(truth: DataFrame, made: Release) -> list[Row]:
     """Errors, one row for each level; false negatives also as a share of the positive true counts."""
     errors = metrics.top_down_errors(truth, made.table)
     positive = truth.groupby("level").size().to_numpy()

@@ -114,16 +114,9 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     for axes, name in zip(panels, names, strict=False):
         for method, mine in first[first.data == name].groupby("method", sort=False):
             seconds = mine.groupby("epsilon").seconds
-            _line(axes, str(method), seconds.median(), seconds.min(), seconds.max())
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        epsilons = sorted(set(first.epsilon))
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        axes.minorticks_off()
-        plots.plain_log(axes.yaxis)
+            _line(axes, str(method), seconds, "median")
+        plots.label(axes, name, "ε", log="xy", ticks=first.epsilon)
         axes.tick_params(labelsize=7)
-        axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
-        axes.set_xlabel("ε")
     for axes in panels[len(names) :]:
         axes.set_visible(False)
     panels[0].set_ylabel("seconds")
@@ -256,13 +249,12 @@ def _proposition(runs: DataFrame) -> DataFrame:
     """Errors of the baselines over their bounds."""
     import pandas as pd
 
-    rows = []
-    for (name, method, epsilon), mine in runs.groupby(["data", "method", "epsilon"], sort=False):
+    rows, by = [], ["data", "method", "epsilon"]
+    for key, mine in runs.groupby(by, sort=False):
         ratio = mine.max_error / mine.proposition
-        ends = {"root": mine.level == 0, "finest": mine.level == mine.level.max()}
-        row = {"data": name, "method": method, "epsilon": epsilon, "levels_of_runs": len(mine)}
+        row = {**dict(zip(by, key, strict=True)), "levels_of_runs": len(mine)}
         row |= {"fails": int((ratio > 1).sum()), "largest_ratio": ratio.max()}
-        for end, there in ends.items():
+        for end, there in {"root": mine.level == 0, "finest": mine.level == mine.level.max()}.items():
             row |= {f"{end}_bound": mine.proposition[there].max(), f"{end}_ratio": ratio[there].max()}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -311,32 +303,24 @@ def _grid(runs: DataFrame, panels: Sequence[tuple[str, str]], settings: Settings
         (name, metric), epsilon = panels[k // columns], settings.epsilons[k % columns]
         here = runs[(runs.data == name) & (runs.epsilon == epsilon) & (runs.level > 0)]
         for method, mine in here.groupby("method", sort=False):
-            of_level = mine.groupby("level")[metric]
-            _line(axes, str(method), of_level.mean(), of_level.min(), of_level.max())
+            _line(axes, str(method), mine.groupby("level")[metric])
         if metric == "max_error":
-            axes.set_yscale("log")
             bound = here[here.method == "InfTDA"].groupby("level").bound_measured.mean()
             axes.plot(bound.index, bound, ":", color=plots.COLOURS[0], linewidth=1.2)
-            plots.plain_log(axes.yaxis)
         else:
             axes.set_ylim(-0.03, 1.03)
-        axes.set_xticks(sorted(set(here.level)))
+        below, left = "level" * (k >= len(cells) - columns), METRICS[metric] * (k % columns == 0)
+        log = "y" * (metric == "max_error")
+        plots.label(axes, f"{name}, ε = {epsilon:g}", below, left, log, here.level)
         axes.tick_params(labelsize=7)
-        axes.set_title(f"{name}, ε = {epsilon:g}", loc="left", fontsize=9, fontweight="bold")
-        if k % columns == 0:
-            axes.set_ylabel(METRICS[metric], fontsize=8)
-        if k >= len(cells) - columns:
-            axes.set_xlabel("level")
     _legend(drawn, cells, {str(name) for name in runs.method})
     return drawn
 
 
-def _line(axes: Any, method: str, centre: Any, least: Any, largest: Any) -> None:
-    bars = [(centre - least).clip(lower=0), (largest - centre).clip(lower=0)]
+def _line(axes: Any, method: str, groups: Any, centre: str = "mean") -> None:
     place = ORDER.index(method)
-    style = {**plots.style(place), "markersize": 3.5, "zorder": 3 + len(ORDER) - place}  # the first on top
-    axes.errorbar(centre.index, centre, yerr=bars, capsize=2, linewidth=1, label=NAMES.get(method, method),
-                  **style)  # fmt: skip
+    style = {"markersize": 3.5, "zorder": 3 + len(ORDER) - place}  # the first on top
+    plots.line(axes, groups, NAMES.get(method, method), place, centre, **style)
 
 
 def _legend(drawn: Any, panels: Sequence[Any], methods: set[str]) -> None:

@@ -8,7 +8,6 @@ from hierdp.data.census import census
 from hierdp.data.taxi import made_up_taxis, taxi
 from hierdp.errors import InputError
 from hierdp.reproduce.fioretto2019 import experiments, float_solvers, parts, without_total
-from hierdp.reproduce.fioretto2019.float_parts import floats
 from hierdp.reproduce.fioretto2019.settings import QUICK, QUICK_NOTE, Settings
 from hierdp.reproduce.fioretto2019.taxi_bound import taxi_bound
 from hierdp.reproduce.runs import said
@@ -45,7 +44,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         parts.about(sets, homes is not None),
         *(parts.table_1(runs, name) for name in sets),
         taxi_bound(),
-        floats(float_solvers.rows(settings, seed)),
+        float_solvers.floats(float_solvers.rows(settings, seed)),
         without_total.without_total_part(without_total.rows(settings, homes, seed)),
         parts.figure_8(experiments.scalability(small, settings, seed), settings.time_limit),
         parts.figure_9(runs),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import cumulative
 from hierdp.execution import progress
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure, post_process
 from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
@@ -18,9 +20,10 @@ from hierdp.metrics import group_sizes as metrics
 from hierdp.record.spool import Steps
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
-from hierdp.reproduce.runs import all_rows, noise_for, timed
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, timed
 from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
+from models.arithmetic.arrays import Ints
 from solvers import solve
 from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
 
@@ -34,45 +37,41 @@ LIMITED = ("M_H", "M_c", "M_dp^OP")
 
 def accuracy(sets: dict[str, GroupSizes], settings: Settings, seed: int) -> DataFrame:
     """Error by level, violations and seconds of every run; methods of one query share their noise."""
-    cases = [
-        (name, epsilon, run) for name in sets for epsilon in settings.epsilons for run in range(settings.runs)
-    ]
+    cases = crossed(data=sets, epsilon=settings.epsilons, run=range(settings.runs))
     return all_rows(_accuracy, cases, "error of every method", (sets, seed))
 
 
-def _accuracy(
-    sets: dict[str, GroupSizes], seed: int, name: str, epsilon: float, run: int
-) -> list[dict[str, Any]]:
+def _accuracy(sets: dict[str, GroupSizes], seed: int, name: str, epsilon: float, run: int) -> list[Row]:
     _warm_up()
-    data, rows = sets[name], []
-    tree = data.hierarchy.tree
+    data, rows = sets[name], list[Row]()
     for queries in (False, True):
         here = [METHODS[m] for m in SCALABLE if METHODS[m].cumulative is queries]
         noisy, _ = measure(data, epsilon, noise_for(seed, name, epsilon, run, queries), here[0])
         for method in here:
             solving = method.solving(SolverOptions())
             seconds, counts = timed(post_process, noisy, data.hierarchy, data.groups, method, solving)
-            errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, counts)
-            violations = metrics.constraint_violations(tree, counts)
-            rows += [
-                {
-                    "data": name, "epsilon": epsilon, "run": run, "method": method.name,
-                    "level": level + 1, "l1": l1, "violations": violations, "seconds": seconds,
-                }
-                for level, l1 in enumerate(errors["l1"])
-            ]  # fmt: skip
+            found = errors_of(data, counts)
+            violations = found.pop("violations")
+            row = {"method": method.name, "violations": violations, "seconds": seconds}
+            rows += [{**row, "level": level, "l1": l1} for level, l1 in enumerate(found.values(), start=1)]
     return rows
+
+
+def errors_of(data: GroupSizes, counts: Ints) -> dict[str, float]:
+    """L1 error of each level, ``level_1`` and so on, and violations of consistency."""
+    tree, levels = data.hierarchy.tree, data.hierarchy.levels
+    errors = metrics.group_size_errors(tree, levels, data.counts, counts)["l1"]
+    found = {f"level_{level}": float(l1) for level, l1 in enumerate(errors, start=1)}
+    return {**found, "violations": metrics.constraint_violations(tree, counts)}
 
 
 def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """Seconds of all seven methods by N (Figure 8). A method that reaches the time limit is not run again."""
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     stopped: set[str] = set()
-    cases = [
-        (n, run, name) for n in settings.small_sizes for run in range(settings.small_runs) for name in METHODS
-    ]
+    cases = list(product(settings.small_sizes, range(settings.small_runs), METHODS))
     _warm_up()
     for n, run, name in progress.steps(cases, "time of every method", len(cases)):
         if name in stopped:
@@ -83,7 +82,7 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
         solver = SolverOptions(time_limit=settings.time_limit if name in LIMITED else None)
         window = paper_window(scale) if name == "M_dp^OP" else None
         steps = Steps(method.solving(solver))
-        row: dict[str, Any] = {"sizes": n, "run": run, "method": name, "variables": here.counts.size}
+        row: Row = {"sizes": n, "run": run, "method": name, "variables": here.counts.size}
         try:
             seconds, _ = timed(post_process, noisy, here.hierarchy, here.groups, method, steps, window)
             proved = all(bool(step.solution.certificate) for step in steps.kept)
@@ -99,23 +98,16 @@ def scalability(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
 
 def joint(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """M_c^dp and M_c^r against the true optimum of M_c: objective (C1) and error, one row per instance."""
-    cases = [
-        (n, epsilon, run)
-        for n in settings.joint_sizes
-        for epsilon in settings.epsilons
-        for run in range(settings.joint_runs)
-    ]
+    cases = crossed(sizes=settings.joint_sizes, epsilon=settings.epsilons, run=range(settings.joint_runs))
     return all_rows(_joint, cases, "M_c against M_c^dp", (data, settings, seed))
 
 
-def _joint(
-    data: GroupSizes, settings: Settings, seed: int, n: int, epsilon: float, run: int
-) -> list[dict[str, Any]]:
+def _joint(data: GroupSizes, settings: Settings, seed: int, n: int, epsilon: float, run: int) -> list[Row]:
     here = _first(data, n)
     tree = here.hierarchy.tree
     noisy, _ = measure(here, epsilon, noise_for(seed, "joint", epsilon, (n, run), True), METHODS["M_c"])
     model = CumulativeQIP(tree, noisy, here.groups)
-    row: dict[str, Any] = {"sizes": n, "epsilon": epsilon, "run": run, "variables": here.counts.size}
+    row: Row = {"variables": here.counts.size}
     for name in ("M_c", "M_c^dp", "M_c^r"):
         solver = SolverOptions(time_limit=settings.time_limit if name == "M_c" else None)
         solving = METHODS[name].solving(solver)
@@ -136,19 +128,19 @@ def _joint(
 def windows(data: GroupSizes, settings: Settings, seed: int) -> DataFrame:
     """How often the paper's truncated domains change the optimum of M_H^dp, and by how much."""
     epsilons = (*settings.epsilons, 5.0, 10.0)  # less noise means tighter windows in the paper
-    cases = [(epsilon, run) for epsilon in epsilons for run in range(settings.window_runs)]
+    cases = crossed(epsilon=epsilons, run=range(settings.window_runs))
     return all_rows(_in_windows, cases, "truncated domains", (data, seed))
 
 
-def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[dict[str, Any]]:
+def _in_windows(data: GroupSizes, seed: int, epsilon: float, run: int) -> list[Row]:
     rows = []
     noisy, scale = measure(data, epsilon, noise_for(seed, "window", epsilon, run, False), METHODS["M_H^dp"])
     free = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups))
     best, error = float(free.objective or 0), metrics.l1(data.counts, np.asarray(free.x))
     for name, window in _windows(scale):
         cut = solve(HierarchyQIP(data.hierarchy.tree, noisy, data.groups, window=window))
-        row = {"epsilon": epsilon, "run": run, "window": name, "half_width": window}
-        row |= {"infeasible": cut.x is None, "changed": cut.objective != free.objective}
+        row: Row = {"window": name, "half_width": window, "infeasible": cut.x is None}
+        row["changed"] = cut.objective != free.objective
         if cut.x is not None:
             excess = float(cut.objective or 0) / best - 1
             row |= {"objective_excess": excess, "l1_excess": metrics.l1(data.counts, cut.x) / error - 1}

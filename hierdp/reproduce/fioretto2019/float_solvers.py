@@ -14,23 +14,28 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.histogram import differences
 from hierdp.data.census import census, national
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure
 from hierdp.mechanisms.group_size.post_processing import METHODS
-from hierdp.metrics import group_sizes as metrics
+from hierdp.reports import plots
+from hierdp.reproduce.fioretto2019.experiments import errors_of
 from hierdp.reproduce.fioretto2019.settings import Settings
-from hierdp.reproduce.runs import noise_for, timed
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, timed
+from hierdp.reproduce.study import Part
 from hierdp.tables import GroupSizes
 from models import Program
 from models.arithmetic.arrays import Floats
 from solvers import solve
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 RELAXED = ("M_H^r", "M_c^r")
 FORMS = ("counts", "differences")
@@ -83,18 +88,11 @@ def _ten_regions(groups: int) -> GroupSizes:
     return GroupSizes(places, np.asarray(places.tree.sum_up(counts), dtype=np.int64))
 
 
-def rows(settings: Settings, seed: int) -> list[Row]:
+def rows(settings: Settings, seed: int) -> DataFrame:
     """Errors of every solver and form; the methods' exact optima first."""
     sets = instances(settings)
-    cases = [
-        (name, method, epsilon, run)
-        for name in sets
-        for method in RELAXED
-        for epsilon in settings.epsilons
-        for run in range(settings.float_runs)
-    ]
-    found = runs(_rows, cases, "relaxations by solvers in floats", (sets, seed))
-    return [row for here in found for row in here]
+    cases = crossed(data=sets, method=RELAXED, epsilon=settings.epsilons, run=range(settings.float_runs))
+    return all_rows(_rows, cases, "relaxations by solvers in floats", (sets, seed))
 
 
 def _rows(
@@ -105,18 +103,15 @@ def _rows(
     noisy, _ = measure(data, epsilon, noise, chosen)
     model = chosen.model(data.hierarchy, noisy, data.groups, None)
     seconds, best = timed(solve, model)
-    what = {"data": name, "method": method, "epsilon": epsilon, "run": run}
-    what["allowed_distance"] = float(np.sqrt(TOLERANCE) * np.linalg.norm(noisy.astype(float)))
-    exact = _errors(data, np.asarray(best.x), chosen.cumulative)
-    made = [
-        {**what, "solver": "exact", "unknowns": "counts", "status": best.status, "seconds": seconds, **exact}
-    ]
+    what = {"allowed_distance": float(np.sqrt(TOLERANCE) * np.linalg.norm(noisy.astype(float)))}
+    row: Row = {**what, "solver": "exact", "unknowns": "counts", "status": best.status, "seconds": seconds}
+    made = [row | _errors(data, np.asarray(best.x), chosen.cumulative)]
     program = model.program()
     for solver, run_it in solvers_here(data.counts.size).items():
         for form in FORMS:
             center = np.zeros(noisy.size) if form == "counts" else noisy.ravel().astype(float)
             seconds, (status, x) = timed(run_it, ShiftedProgram.of(program, center))
-            row: Row = {**what, "solver": solver, "unknowns": form, "status": status, "seconds": seconds}
+            row = {**what, "solver": solver, "unknowns": form, "status": status, "seconds": seconds}
             if x is not None:
                 answer = np.asarray(x + center).reshape(noisy.shape)
                 row |= _errors(data, answer, chosen.cumulative)
@@ -128,13 +123,42 @@ def _rows(
 def _errors(data: GroupSizes, answer: Any, cumulative: bool) -> Row:
     """Errors by level and violations of an answer, rounded as the methods do."""
     whole = np.rint(answer).astype(np.int64)
-    counts = differences(whole) if cumulative else whole
-    tree, levels = data.hierarchy.tree, data.hierarchy.levels
-    errors = metrics.group_size_errors(tree, levels, data.counts, counts)["l1"]
-    return {
-        **{f"level_{level + 1}": float(l1) for level, l1 in enumerate(errors)},
-        "violations": metrics.constraint_violations(tree, counts),
-    }
+    return errors_of(data, differences(whole) if cumulative else whole)
+
+
+def floats(every: DataFrame) -> Part:
+    """Errors at the root by ε, for every solver and form of the program."""
+    import pandas as pd
+
+    rows = []
+    by = ["data", "method", "solver", "unknowns"]
+    for key, here in every.groupby(by, sort=False):
+        row: Row = {**dict(zip(by, key, strict=True)), "status": ", ".join(dict.fromkeys(here.status))}
+        row |= {"distance": here.distance.mean(), "allowed": here.allowed_distance.mean()}
+        row |= {
+            f"L1_level_1_at_{epsilon:g}": mean
+            for epsilon, mean in here.groupby("epsilon").level_1.mean().items()
+        }
+        rows.append({**row, "violations": here.violations.mean()})
+    texts = [
+        "L1 error at the root (mean over runs) at each ε, of the relaxations by solvers with their default "
+        "settings, rounded. Unknowns: the counts, or their differences from the noisy counts, which is the "
+        "same program. Distance: from the optimum, before rounding, in L2; allowed: what a relative gap of "
+        "10⁻⁸ allows a feasible answer, if the counts are the unknowns. A status such as PrimalInfeasible is "
+        "the solver's claim that there is no answer, which is false.",
+    ]
+    drawn, panels = plots.figure(9.4, 3.6, panels=2)
+    larger = every[every.data == every.data.iloc[-1]]
+    for axes, method in zip(panels, RELAXED, strict=True):
+        lines = larger[larger.method == method].groupby(["solver", "unknowns"], sort=False)
+        for k, ((solver, unknowns), line) in enumerate(lines):
+            name = solver if solver == "exact" else f"{solver}, {unknowns}"
+            plots.line(axes, line.groupby("epsilon").level_1, name, k, aside=1.03 ** (k - 2))
+        plots.label(axes, method, "privacy budget ε", log="xy", ticks=every.epsilon)
+    panels[0].set_ylabel("L1 error at the root (groups)")
+    plots.beside(panels[-1])
+    frames = {"float_solvers": pd.DataFrame(rows), "float_solvers_runs": every}
+    return Part("float-solvers", "The relaxations by solvers in floats", texts, frames, drawn)
 
 
 def solvers_here(variables: int) -> dict[str, Callable[[ShiftedProgram], tuple[str, Floats | None]]]:

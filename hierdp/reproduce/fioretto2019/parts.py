@@ -62,27 +62,23 @@ def table_1(runs: DataFrame, name: str) -> Part:
     """Error by level and violations, of one data set."""
     import pandas as pd
 
-    here = runs[runs.data == name]
     rows = []
-    for epsilon, of_epsilon in here.groupby("epsilon"):
-        for i, method in enumerate(SCALABLE):
-            mine = of_epsilon[of_epsilon.method == method]
-            known = "taxi" if name.startswith("taxi") else name
-            published = TABLE_1.get((known, float(str(epsilon))), ((np.nan,) * 4,) * 4)[i]
-            row: dict[str, Any] = {"epsilon": epsilon, "method": method, "runs": mine.run.nunique()}
-            for level in (1, 2, 3):
-                l1 = mine.l1[mine.level == level]
-                row |= {f"L1_level_{level}": l1.mean(), f"±_{level}": _spread(l1)}
-            row["violations"] = mine.violations.mean()
-            row |= {f"published_{level}": published[level - 1] for level in (1, 2, 3)}
-            rows.append({**row, "published_CV": published[3]})
+    key = name.replace(", ", "_").replace(" ", "_")
+    for (epsilon, method), mine in runs[runs.data == name].groupby(["epsilon", "method"], sort=False):
+        tables = TABLE_1.get(("taxi" if name.startswith("taxi") else name, float(str(epsilon))))
+        published = tables[SCALABLE.index(str(method))] if tables else (np.nan,) * 4
+        row: dict[str, Any] = {"epsilon": epsilon, "method": method, "runs": mine.run.nunique()}
+        for level, l1 in mine.groupby("level").l1:
+            row |= {f"L1_level_{level}": l1.mean(), f"±_{level}": l1.std()}
+        row["violations"] = mine.violations.mean()
+        row |= {f"published_{level}": published[level - 1] for level in (1, 2, 3)}
+        rows.append({**row, "published_CV": published[3]})
     texts = [
         "Mean L1 error of all regions of a level, its standard deviation over runs (±), and mean number of "
         "(region, size) pairs whose children do not add up; beside the values that the paper printed for "
         "its data."
     ]
     title = f"Table 1, {name}: L1 error by level"
-    key = name.replace(", ", "_").replace(" ", "_")
     return Part(f"table1-{key}", title, texts, {f"table1_{key}": pd.DataFrame(rows)})
 
 
@@ -90,7 +86,7 @@ def figure_9(runs: DataFrame) -> Part:
     """Runtime against ε."""
     first = runs[runs.level == 1]
     table = first.groupby(["data", "method", "epsilon"]).seconds.agg(["median", "min", "max"]).reset_index()
-    drawn = _by_epsilon(first, "seconds", "post-processing (seconds, proof included)")
+    drawn = _by_epsilon(first, "seconds", "post-processing (seconds, proof included)", "median")
     texts = [
         "Seconds of post-processing, proofs included, without noise; medians over runs (bars: least and "
         "most). The paper used Gurobi 8 and Python on one 2.1 GHz core."
@@ -130,10 +126,8 @@ def figure_8(found: DataFrame, time_limit: float) -> Part:
         late = here[here.status.str.contains("time_limit")]
         axes.plot(late.sizes, late.median_seconds, "o", fillstyle="none", markersize=13, color=style["color"])
     axes.axhline(time_limit, color="#888888", linestyle=":", linewidth=1)
-    axes.set_yscale("log")
-    axes.set_xlabel("number of sizes N")
-    axes.set_ylabel("seconds (ringed: stopped)")
-    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    plots.label(axes, "", "number of sizes N", "seconds (ringed: stopped)", "y")
+    plots.beside(axes)
     texts = [
         f"All seven methods on the small data with sizes to N, ε = 1; {time_limit:g} s for each integer "
         "program and for the tables of M_dp^OP; medians over runs. HiGHS solves M_H and M_c exactly, with "
@@ -203,10 +197,6 @@ def cells(found: DataFrame) -> Part:
     return Part("cells", "Cost tables, cell by cell", texts, {"cells": found})
 
 
-def _spread(values: Any) -> float:
-    return float(values.std()) if len(values) > 1 else float("nan")
-
-
 def _style(method: str) -> dict[str, Any]:
     """The colour, marker and name of each method, the same in every figure."""
     letter, _, rest = method.partition("_")
@@ -215,26 +205,16 @@ def _style(method: str) -> dict[str, Any]:
     return {**plots.style(list(METHODS).index(method)), "label": label}
 
 
-def _by_epsilon(rows: DataFrame, value: str, unit: str) -> Any:
+def _by_epsilon(rows: DataFrame, value: str, unit: str, centre: str = "mean") -> Any:
     """One panel per data set, one line per method."""
     names: Sequence[str] = list(dict.fromkeys(rows.data))
     drawn, panels = plots.figure(4.2 * len(names) + 1.2, 3.6, panels=len(names))
     for axes, name in zip(panels, names, strict=True):
-        here = rows[rows.data == name]
         for k, method in enumerate(SCALABLE):
-            aside = 1.04 ** (k - 1.5)  # so that coinciding lines remain visible
-            mine = here[here.method == method].groupby("epsilon")[value]
-            centre = mine.median() if value == "seconds" else mine.mean()
-            reach = [centre - mine.min(), mine.max() - centre]
-            bars = [r.clip(lower=0) for r in reach]
-            axes.errorbar(centre.index * aside, centre, yerr=bars, capsize=3, **_style(method))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        epsilons = sorted(set(here.epsilon))
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        axes.minorticks_off()
-        axes.set_xlabel("privacy budget ε")
-        axes.set_title(name, loc="left", fontsize=10, fontweight="bold")
+            mine = rows[(rows.data == name) & (rows.method == method)].groupby("epsilon")[value]
+            # Aside, so that coinciding lines remain visible.
+            plots.line(axes, mine, "", k, centre, 1.04 ** (k - 1.5), **_style(method))
+        plots.label(axes, name, "privacy budget ε", log="xy", ticks=rows.epsilon)
     panels[0].set_ylabel(unit)
-    panels[-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    plots.beside(panels[-1])
     return drawn

@@ -10,38 +10,38 @@ The census has 7,592 leaves as the paper counts them, and 3,143, its number of c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hierdp.counts.histogram import differences
-from hierdp.data.census import census
-from hierdp.execution.resume import Row, runs
+from hierdp.data.census import LEAVES, census
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure
 from hierdp.mechanisms.group_size.fits import fit_regions
 from hierdp.mechanisms.group_size.post_processing import METHODS
-from hierdp.metrics import group_sizes as metrics
 from hierdp.record.step import Step
+from hierdp.reproduce.fioretto2019.experiments import errors_of
 from hierdp.reproduce.fioretto2019.published import LEVELS, SIZES, TABLE_1
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
-from hierdp.reproduce.runs import noise_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
 from solvers import solve
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 WAYS = {"M_H^dp": ("counts",), "M_c^dp": ("monotone fit", "plain differences")}
 """What is repaired, by method."""
 
 
-def rows(settings: Settings, homes: Path | None, seed: int) -> list[Row]:
+def rows(settings: Settings, homes: Path | None, seed: int) -> DataFrame:
     """Errors by level with and without (H2)."""
-    cases = [
-        (leaves, method, e) for leaves in settings.total_leaves for method in WAYS for e in settings.epsilons
-    ]
-    found = runs(_rows, cases, "without the public total", (settings, homes, seed))
-    return [row for here in found for row in here]
+    cases = crossed(leaves=settings.total_leaves, method=WAYS, epsilon=settings.epsilons)
+    return all_rows(_rows, cases, "without the public total", (settings, homes, seed))
 
 
 def _rows(
@@ -58,13 +58,10 @@ def _rows(
         elif way == "monotone fit":
             counts = noisy.copy()
             fit_regions(counts, data.hierarchy, data.groups, Step.solve)
-        what = {"leaves": leaves, "method": method, "repaired": way, "epsilon": epsilon}
         answers = {"unrepaired": counts, "with (H2)": optimum(tree, counts, data.groups)[0],
                    "without (H2)": without_total(tree, counts, data.groups)}  # fmt: skip
         for name, answer in answers.items():
-            errors = metrics.group_size_errors(tree, data.hierarchy.levels, data.counts, answer)["l1"]
-            levels = {f"level_{level + 1}": float(l1) for level, l1 in enumerate(errors)}
-            made.append({**what, "answer": name, **levels})
+            made.append({"repaired": way, "answer": name, **errors_of(data, answer)})
     return made
 
 
@@ -122,40 +119,29 @@ def raw_noise(name: str, epsilon: float, method: str) -> float:
     return SIZES[name] * float(law @ away)
 
 
-def without_total_part(found: Sequence[Row]) -> Part:
+def without_total_part(found: DataFrame) -> Part:
     """Errors by level, beside the published ones."""
     import pandas as pd
 
-    printed = []
+    levels, printed = [f"level_{level}" for level in range(1, LEVELS + 1)], list[Row]()
     for method in WAYS:
         for (name, epsilon), table in TABLE_1.items():
             if name == "census":
-                levels = table[SCALABLE.index(method)][:LEVELS]
-                row = {
-                    "leaves": 7_592,
-                    "method": method,
-                    "repaired": "",
-                    "epsilon": epsilon,
-                    "answer": "published",
-                }
-                printed.append({**row, **{f"level_{k + 1}": value for k, value in enumerate(levels)}})
+                row = {"leaves": LEAVES, "method": method, "repaired": "", "epsilon": epsilon}
+                known = zip(levels, table[SCALABLE.index(method)], strict=False)
+                printed.append({**row, "answer": "published", **dict(known)})
                 printed.append({**row, "answer": "noise alone", "level_1": raw_noise(name, epsilon, method)})
     texts = [
         "L1 errors at level 1 on the census, one run: the noisy counts, the exact repair with the public "
         "total (H2) at the root, and without it; other levels are in the file without_total_levels. Noise "
         "alone: the expected error of noisy counts before any repair, the same on any data.",
     ]
-    columns = [
-        "leaves",
-        "method",
-        "repaired",
-        "epsilon",
-        "answer",
-        *(f"level_{k + 1}" for k in range(LEVELS)),
+    by = ["method", "leaves", "repaired", "answer"]
+    every = pd.concat([pd.DataFrame(printed), found])[
+        ["leaves", "method", "repaired", "epsilon", "answer", *levels]
     ]
-    every = pd.concat([pd.DataFrame(printed), pd.DataFrame(found)])[columns]
     root = every.assign(epsilon=[f"level_1_at_{e:g}" for e in every.epsilon]).pivot_table(
-        index=["method", "leaves", "repaired", "answer"], columns="epsilon", values="level_1", sort=False
+        index=by, columns="epsilon", values="level_1", sort=False
     )
     frames = {"without_total": root.rename_axis(columns=None).reset_index(), "without_total_levels": every}
     return Part("without-total", "Without the public total", texts, frames)

@@ -22,7 +22,7 @@ from hierdp.reproduce.kuo2018.fast_draws import FastDraws
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
-from hierdp.reproduce.runs import all_rows, noise_for, seed_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from models import Tree, TreeMatching
 from solvers.fast.tree_matching import shared_out, top_down
 
@@ -50,18 +50,13 @@ def accuracy(
     In a run, every level is measured once by each method that is used there; all combinations share these
     estimates.
     """
-    cases = [
-        (what, name, epsilon, run)
-        for name in sets
-        for epsilon in settings.epsilons
-        for run in range(settings.runs)
-    ]
-    return all_rows(_accuracy, cases, what, (sets, list(methods), settings, seed))
+    cases = crossed(data=sets, epsilon=settings.epsilons, run=range(settings.runs))
+    return all_rows(_accuracy, cases, what, (sets, list(methods), settings, seed, what))
 
 
 def _accuracy(
-    sets: dict[str, Known], methods: Sequence[tuple[str, str]], settings: Settings, seed: int,
-    what: str, name: str, epsilon: float, run: int,
+    sets: dict[str, Known], methods: Sequence[tuple[str, str]], settings: Settings, seed: int, what: str,
+    name: str, epsilon: float, run: int,
 ) -> list[Row]:  # fmt: skip
     data, smallest = sets[name]
     levels, most = data.hierarchy.levels, settings.max_size
@@ -79,7 +74,7 @@ def _accuracy(
     rows: list[Row] = []
     for (method, merge), plan in zip(methods, plans, strict=True):
         combined = _combined(found, data.hierarchy.tree, plan, total)
-        case = {"data": name, "method": method, "merging": merge, "epsilon": epsilon, "run": run}
+        case = {"method": method, "merging": merge}
         rows += _errors(data, post_process(combined, data.hierarchy, plan), case)
         if merge == "weighted" and len(levels) > 2:
             printed = top_down_by_original(data.hierarchy.tree, combined.runs, combined.weights)
@@ -105,13 +100,13 @@ def bottom_up_table(sets: dict[str, tuple[Known, int]], settings: Settings, seed
     a release, and with the middle fit.
     """
     cases = [
-        (name, run, method, noise, fit)
+        case
         for name, (_, number) in sets.items()
-        for run in range(number)
-        for method in ("bottom-up", "Hc")
-        for noise in ("independent", "one seed")
-        for fit in (("lowest", "middle") if name == "taxi" else ("lowest",))
-    ]
+        for case in crossed(
+            data=[name], run=range(number), method=("bottom-up", "Hc"), noise=("independent", "one seed"),
+            fit=("lowest", "middle") if name == "taxi" else ("lowest",),
+        )
+    ]  # fmt: skip
     return all_rows(_bottom_up_table, cases, "bottom-up table", (sets, settings, seed))
 
 
@@ -127,7 +122,7 @@ def _bottom_up_table(
         made = post_process(found, data.hierarchy, plan)
     else:
         made = released(data, 1.0, source, settings.max_size, fit, method == "Hc")
-    return _errors(data, made, {"data": name, "method": method, "noise": noise, "fit": fit, "run": run})
+    return _errors(data, made, {})
 
 
 def readme(data: SizeRuns, max_size: int) -> dict[str, int]:
@@ -148,12 +143,11 @@ def readme(data: SizeRuns, max_size: int) -> dict[str, int]:
 
 def naive(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> DataFrame:
     """The root's error by every method for one region, ε = 1; each data set with its smallest size."""
+    methods = ("naive", "Hc", "Hc2", "Hg", "Hg1")
     cases = [
-        (name, method, run)
-        for name, (true, _) in sets.items()
-        for method in ("naive", "Hc", "Hc2", "Hg", "Hg1")
-        for run in range(settings.runs)
-        if method != "Hg1" or true.groups[0] <= MOST_L1
+        case
+        for case in crossed(data=sets, method=methods, run=range(settings.runs))
+        if case["method"] != "Hg1" or sets[case["data"]][0].groups[0] <= MOST_L1
     ]
     return all_rows(_naive, cases, "methods of one region", (sets, settings, seed))
 
@@ -164,7 +158,7 @@ def _naive(
     true, smallest = sets[name][0].capped(settings.max_size), sets[name][1]
     noise = FastDraws(seed_for(seed, "naive", name, method, run))
     emd = earth_movers_runs(true, _estimate(true, method, settings.max_size, smallest, noise))[0]
-    return [{"data": name, "method": method, "run": run, "emd": emd}]
+    return [{"emd": emd}]
 
 
 def _estimate(true: Runs, method: str, max_size: int, smallest: int, noise: Noise) -> Runs:
@@ -177,29 +171,27 @@ def _estimate(true: Runs, method: str, max_size: int, smallest: int, noise: Nois
 
 def by_rank(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
     """Figure 1: the errors of the sizes of the root's groups, in order of size, at ε = 1."""
-    import pandas as pd
-
-    rows = []
-    runs, groups = data.runs.capped(settings.max_size), data.groups
-    true = runs.of(0)
-    sizes = unattributed(*true, 0, groups)
-    cuts = np.linspace(0, groups, BINS + 1).astype(np.int64)[:-1]
-    for method in ("Hg", "Hc"):
-        for run in range(settings.runs):
-            noise = noise_for(seed, "figure 1", method, run)
-            found = _estimate(runs, method, settings.max_size, 1, noise)
-            away = np.abs(unattributed(*found.of(0), 0, groups) - sizes)
-            sums = np.add.reduceat(away, cuts)
-            for start, size, total in zip(cuts, sizes[cuts], sums, strict=True):
-                rows.append({"method": method, "run": run, "group": start, "true_size": size, "error": total})
-    table = pd.DataFrame(rows)
-    table.attrs["groups"] = groups
+    cases = crossed(method=("Hg", "Hc"), run=range(settings.runs))
+    given = data.runs.capped(settings.max_size), data.groups, settings, seed
+    table = all_rows(_by_rank, cases, "errors by size", given)
+    table.attrs["groups"] = data.groups
     return table
+
+
+def _by_rank(runs: Runs, groups: int, settings: Settings, seed: int, method: str, run: int) -> list[Row]:
+    sizes = unattributed(*runs.of(0), 0, groups)
+    cuts = np.linspace(0, groups, BINS + 1).astype(np.int64)[:-1]
+    found = _estimate(runs, method, settings.max_size, 1, noise_for(seed, "figure 1", method, run))
+    away = np.abs(unattributed(*found.of(0), 0, groups) - sizes)
+    return [
+        {"group": start, "true_size": size, "error": total}
+        for start, size, total in zip(cuts, sizes[cuts], np.add.reduceat(away, cuts), strict=True)
+    ]
 
 
 def joint(data: SizeRuns, settings: Settings, seed: int) -> DataFrame:
     """Top-down matching, matching of all levels at once, and the release, from the same estimates."""
-    cases = [(epsilon, run) for epsilon in settings.epsilons for run in range(settings.joint_runs)]
+    cases = crossed(epsilon=settings.epsilons, run=range(settings.joint_runs))
     return all_rows(_joint, cases, "all levels at once", (data, settings, seed))
 
 
@@ -215,7 +207,7 @@ def _joint(data: SizeRuns, settings: Settings, seed: int, epsilon: float, run: i
     }
     for name, found in made.items():
         cost = int(earth_movers_runs(measured.runs, found).sum())
-        rows += _errors(data, found, {"method": name, "epsilon": epsilon, "run": run, "cost": cost})
+        rows += _errors(data, found, {"method": name, "cost": cost})
     return rows
 
 

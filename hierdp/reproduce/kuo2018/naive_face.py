@@ -14,26 +14,29 @@ optimum of the program that they print has other errors by an order of magnitude
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hierdp.counts.size_runs import Runs
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.kuo2018.settings import Settings
-from hierdp.reproduce.runs import seed_for
+from hierdp.reproduce.runs import all_rows, crossed, seed_for
 from models import FixedSum
 from models.arithmetic.arrays import Ints
 from solvers import solve
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 EPSILON = 1.0
 
 
-def rows(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> list[Row]:
+def rows(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int) -> DataFrame:
     """The errors of the root's answers at ε = 1, for each run; the solvers' vertices for the first run."""
-    cases = [(name, run) for name in sets for run in range(settings.runs)]
-    return [row for found in runs(_rows, cases, "naive answers", (sets, settings, seed)) for row in found]
+    cases = crossed(data=sets, run=range(settings.runs))
+    return all_rows(_rows, cases, "naive answers", (sets, settings, seed))
 
 
 def _rows(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int, name: str, run: int) -> list[Row]:
@@ -44,9 +47,7 @@ def _rows(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int, name
     answers = answers_of(noisy, int(truth.sum()))
     if settings.vertices and run == 0:
         answers |= {f"p = 1, HiGHS, {way}": vertex(noisy, int(truth.sum()), way) for way in HIGHS}
-    return [
-        {"data": name, "run": run, "answer": what, "emd": distance(truth, x)} for what, x in answers.items()
-    ]
+    return [{"answer": what, "emd": distance(truth, x)} for what, x in answers.items()]
 
 
 def dense(true: Runs, max_size: int, smallest: int) -> Ints:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.size_runs import SizeRuns
-from hierdp.execution.resume import Row
 from hierdp.metrics.runs import omniscient
 from hierdp.reports import plots
 from hierdp.reproduce.kuo2018.experiments import ORIGINAL
@@ -71,7 +70,7 @@ def taxi_table(runs: DataFrame, readme: Mapping[str, int] | None) -> Part:
                 count = here.run.nunique()
                 row = {"data": name, "method": method, "noise": noise, "fit": fit, "runs": count}
                 for level, emd in here.groupby("level").emd:
-                    row |= {f"level_{level}": emd.mean(), f"std_{level}": spread(emd)}
+                    row |= {f"level_{level}": emd.mean(), f"std_{level}": emd.std()}
                 rows.append(row)
     texts = [
         "Earth mover's distance per region, total ε = 1; means over runs, and the standard deviation of one "
@@ -99,55 +98,38 @@ def coherence() -> DataFrame:
     rows = []
     for name, ((root, middle, leaf), _) in BOTTOM_UP.items():
         _, inner, leaves = REGIONS[name]
-        rows.append(
-            {
-                "data": name,
-                "level_0": root,
-                "at_most": leaves * leaf,
-                "share": root / (leaves * leaf),
-                "level_1": middle,
-                "at_most_1": leaves * leaf / inner,
-                "share_1": middle * inner / (leaves * leaf),
-            }
-        )
+        most = leaves * leaf
+        row = {"data": name, "level_0": root, "at_most": most, "share": root / most}
+        rows.append(row | {"level_1": middle, "at_most_1": most / inner, "share_1": middle * inner / most})
     return pd.DataFrame(rows)
+
+
+NAIVE_NAMES = {**{name: name for name in NAIVE}, "taxi": "Taxi", "housing, nation": "Synthetic"}
+"""The names of our data sets in the published row of the naive method."""
 
 
 def naive(runs: DataFrame) -> Part:
     """The naive row, beside the other methods of one region."""
-    import pandas as pd
-
-    names = {**{name: name for name in NAIVE}, "taxi": "Taxi", "housing, nation": "Synthetic"}
-    rows = [
-        {
-            "data": name,
-            "method": method,
-            "runs": len(here),
-            "emd": here.emd.mean(),
-            "std": spread(here.emd),
-            "published": NAIVE.get(names.get(str(name), "")) if method == "naive" else np.nan,
-        }
-        for (name, method), here in runs.groupby(["data", "method"], sort=False)
-    ]
+    found = runs.groupby(["data", "method"], sort=False).emd
+    table = found.agg(runs="size", emd="mean", std="std").reset_index()
+    printed = table.data.map(NAIVE_NAMES).map(NAIVE)
+    table["published"] = printed.where(table.method == "naive")
     texts = [
         "The root alone at ε = 1: earth mover's distance, means over runs, standard deviation of one run. "
         "Hg needs a draw for every group, and is left out if there are too many."
     ]
-    return Part("naive", "The naive method (§6.2.1)", texts, {"one_region": pd.DataFrame(rows)})
+    return Part("naive", "The naive method (§6.2.1)", texts, {"one_region": table})
 
 
-def naive_answers(rows: Sequence[Row]) -> Part:
+def naive_answers(found: DataFrame) -> Part:
     """The naive row: what each explanation of the printed numbers would give."""
     import pandas as pd
 
-    names = {"taxi": "Taxi", "housing, nation": "Synthetic", **{name: name for name in NAIVE}}
-    found = pd.DataFrame(rows).groupby(["data", "answer"], sort=False).emd
-    table = found.agg(["min", "mean", "max", "count"]).reset_index()
-    printed = [
-        {"data": name, "answer": "published", "mean": NAIVE[names[name]]}
-        for name in dict.fromkeys(table.data)
-        if names.get(name) in NAIVE
-    ]
+    table = (
+        found.groupby(["data", "answer"], sort=False).emd.agg(["min", "mean", "max", "count"]).reset_index()
+    )
+    names = [name for name in dict.fromkeys(table.data) if NAIVE_NAMES.get(name) in NAIVE]
+    printed = [{"data": name, "answer": "published", "mean": NAIVE[NAIVE_NAMES[name]]} for name in names]
     table = pd.concat([pd.DataFrame(printed), table], ignore_index=True)
     texts = [
         "The root alone at ε = 1, earth mover's distance. “Reduced at the largest sizes” and “at the "
@@ -177,8 +159,7 @@ def figure_1(rows: DataFrame) -> Part:
     width = np.diff(table.group, append=rows.attrs["groups"])
     for axes, method in zip(panels, ("Hg", "Hc"), strict=True):
         axes.bar(table.group, table[f"error_{method}"], width, align="edge", color=plots.COLOURS[0])
-        axes.set_ylabel("error (trips)")
-        axes.set_title(NAMES[method], loc="left", fontsize=10, fontweight="bold")
+        plots.label(axes, NAMES[method], y="error (trips)")
         axes.set_xlim(0, rows.attrs["groups"])
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     panels[1].set_xlabel("groups in order of size (the cumulative sum of their counts)")
@@ -251,11 +232,6 @@ def joint(rows: DataFrame) -> Part:
 NAMES = {"naive": "naive", "Hc": "$H_c$", "Hg": "$H_g$", "Hc2": "$H_c$ (p = 2)", "Hg1": "$H_g$ (p = 1)"}
 
 
-def spread(values: Any) -> float:
-    """The standard deviation of one run."""
-    return float(values.std()) if len(values) > 1 else float("nan")
-
-
 def lines_of(methods: Sequence[str], merges: Sequence[str] = ("weighted",)) -> list[Line]:
     """Every method with every merge."""
     return [(method, merge) for method in methods for merge in merges]
@@ -294,18 +270,10 @@ def _grid(table: DataFrame, yardstick: DataFrame, lines: Sequence[Line], sets: M
             axes.errorbar(mine.epsilon, mine["mean"], yerr=bars, capsize=2, label=label, **kind)
         known = yardstick[(yardstick.data == name) & (yardstick.level == level)]
         axes.plot(known.epsilon, known.emd_per_region, ":", color="#666666", label="omniscient")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        plots.plain_log(axes.yaxis)
-        epsilons = sorted(set(here.epsilon))
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        axes.minorticks_off()
+        below = "privacy budget per level" * (place // columns == len(sets) - 1)
+        left = "distance per region (entities)" * (level == 0)
+        plots.label(axes, f"{name}: {here.name.iloc[0]}", below, left, "xy", here.epsilon)
         axes.tick_params(labelsize=7)
-        axes.set_title(f"{name}: {here.name.iloc[0]}", loc="left", fontsize=9, fontweight="bold")
-        if place // columns == len(sets) - 1:
-            axes.set_xlabel("privacy budget per level", fontsize=8)
-        if level == 0:
-            axes.set_ylabel("distance per region (entities)", fontsize=8)
     handles, labels = panels[0].get_legend_handles_labels()
     ncols = min(len(labels), 2 * columns, math.ceil(len(labels) / 2) if len(labels) > 4 else 4)
     drawn.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=8)

@@ -42,7 +42,7 @@ def figure_2() -> Part:
         best += _best(curves, N=n)
         report.draw(axes, curves, {"Haar wavelet": queries.wavelet(1.0)})
         axes.set_title(f"N = {n:,}", loc="left", fontsize=10, fontweight="bold")
-    panels[-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    plots.beside(panels[-1])
     texts = [
         "Mean variance of all ranges, ε = 1. Geometric: each level has ∛b times its parents' budget. "
         "Optimized: the closed form without inference; with inference, the paper's iteration until "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.execution import progress
+from hierdp.execution.resume import Row
 from hierdp.measurements.measuring import Measure, Measuring, Recorded
 from hierdp.mechanisms.range_query.answers import Consistent
 from hierdp.mechanisms.range_query.hierarchical import hierarchical
@@ -17,7 +17,8 @@ from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.metrics.ranges import all_ranges_error, range_error
 from hierdp.record.step import Step
 from hierdp.reports import plots
-from hierdp.reproduce.runs import noise_for
+from hierdp.reproduce.qardaji2013.settings import Settings
+from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.tables.binning import Histogram
 from models.arithmetic.arrays import Ints
@@ -34,14 +35,6 @@ LEAST, ALL = "least squares", "all ranges"
 SHOWN = ("non-negative", "non-negative, free total", "whole", CLIPPED)
 TIMES = 4
 """Factor for the number of runs, because errors of large ranges depend on few noisy counts."""
-
-
-class Settings(Protocol):
-    """The study's settings that are needed here."""
-
-    @property
-    def runs(self) -> int:
-        """Runs of each repair, data set and ε."""
 
 
 def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
@@ -62,25 +55,23 @@ def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
 
 def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFrame:
     """One row for each data set, ε, kind of query, repair and run: the mean squared error."""
-    import pandas as pd
+    cases = crossed(data=sets, epsilon=EPSILONS, run=range(TIMES * settings.runs))
+    return all_rows(_measured, cases, "non-negative counts", (sets, seed))
 
-    rows = []
-    runs = TIMES * settings.runs
-    cases = [(name, epsilon, run) for name in sets for epsilon in EPSILONS for run in range(runs)]
-    for name, epsilon, run in progress.steps(cases, "non-negative counts", len(cases)):
-        counts = sets[name]
-        measuring = Measuring(counts, noise_for(seed, "repairs", name, epsilon, run))
-        found = {LEAST: _bins(counts, epsilon, measuring, LEAST)}
-        for repair in REPAIRS[1:]:
-            found[repair] = _bins(counts, epsilon, Recorded(measuring.measurements), repair)
-        found[CLIPPED] = np.maximum(found[LEAST], 0)
-        sizes = [size for size in SIZES if size <= counts.size]
-        for repair, released in found.items():
-            errors = dict(zip(map(_said, sizes), range_error(counts, released, sizes), strict=True))
-            errors[ALL] = np.float64(all_ranges_error(counts, released))
-            key = {"data": name, "epsilon": epsilon, "repair": repair, "run": run}
-            rows += [{**key, "queries": queries, "mse": float(mse)} for queries, mse in errors.items()]
-    return pd.DataFrame(rows)
+
+def _measured(sets: Mapping[str, Ints], seed: int, name: str, epsilon: float, run: int) -> list[Row]:
+    counts, rows = sets[name], list[Row]()
+    measuring = Measuring(counts, noise_for(seed, "repairs", name, epsilon, run))
+    found = {LEAST: _bins(counts, epsilon, measuring, LEAST)}
+    for repair in REPAIRS[1:]:
+        found[repair] = _bins(counts, epsilon, Recorded(measuring.measurements), repair)
+    found[CLIPPED] = np.maximum(found[LEAST], 0)
+    sizes = [size for size in SIZES if size <= counts.size]
+    for repair, released in found.items():
+        errors = dict(zip(map(_said, sizes), range_error(counts, released, sizes), strict=True))
+        errors[ALL] = np.float64(all_ranges_error(counts, released))
+        rows += [{"repair": repair, "queries": query, "mse": float(mse)} for query, mse in errors.items()]
+    return rows
 
 
 def compared(runs: DataFrame) -> DataFrame:
@@ -130,13 +121,12 @@ def _drawn(table: DataFrame) -> Any:
             bars = [here.standard_error.clip(upper=0.9 * here.ratio), here.standard_error]
             axes.errorbar(x, here.ratio, bars, linestyle="none", capsize=2, label=repair, **plots.style(k))
         axes.axhline(1, color="#888888", linewidth=1)
-        axes.set_yscale("log")
-        plots.plain_log(axes.yaxis)
+        plots.label(axes, "", log="y")
         axes.set_xticks(list(at.values()), places.queries, rotation=90, fontsize=7)
         for name, here in places.groupby("data", sort=False):
             middle = np.mean([at[str(name), queries] for queries in here.queries])
             axes.annotate(name, (middle, 1.0), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
         axes.set_ylabel("squared error / that of\nleast squares (bars: standard error)")
-        axes.set_title(f"ε = {epsilon:g}", loc="left", fontsize=10, fontweight="bold", pad=16)
-    panels[0].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        axes.set_title(f"ε = {epsilon:g}", loc="left", fontsize=9, fontweight="bold", pad=16)
+    plots.beside(panels[0])
     return drawn

@@ -11,7 +11,6 @@ from hierdp.reproduce.zhang2014 import (
     experiments,
     hierarchical,
     optimum,
-    optimum_parts,
     parts,
     theorems,
 )
@@ -45,7 +44,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
         theorems.part(sets, settings, seed),
         *parts.figures(ranges, settings),
         parts.claims(ranges),
-        optimum_parts.optimum(optimum.rules(sets, settings, seed), settings),
+        optimum.optimum(optimum.rules(sets, settings, seed), settings),
         *parts.tuning(experiments.tuned(sets, settings, seed), settings),
         *hierarchical.parts(settings, data, seed),
         parts.seconds(runs),

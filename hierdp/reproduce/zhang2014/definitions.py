@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.metrics.histogram import kld
-from hierdp.reproduce.runs import noise_for
+from hierdp.reproduce.runs import all_rows, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.experiments import Sets, publisher
 from hierdp.reproduce.zhang2014.parts import published
@@ -54,19 +54,16 @@ def definitions(true: ArrayLike, released: ArrayLike) -> dict[str, float]:
 
 def parts(sets: Sets, settings: Settings, seed: int) -> list[Part]:
     """Every published cell of sets of the paper's size by every definition, one run each."""
-    import pandas as pd
-
     cases = [
-        (name, epsilon, method)
+        {"data": name, "epsilon": epsilon, "method": method, "published": printed}
         for name in sets
         if name in PAPER_SIZED
         for epsilon in settings.epsilons
-        for method in published(name, epsilon)
+        for method, printed in published(name, epsilon).items()
     ]
     if not cases:
         return []
-    found = runs(_definitions, cases, "other definitions", (sets, settings, seed))
-    frame = pd.DataFrame([row for rows in found for row in rows])
+    frame = all_rows(_definitions, cases, "other definitions", (sets, settings, seed))
     texts = [
         f"KLD of one run by other definitions: how many of the {len(frame)} published cells are within a "
         f"factor of {CLOSE:g}, and each cell."
@@ -88,11 +85,8 @@ def near(frame: DataFrame) -> DataFrame:
 
 
 def _definitions(
-    sets: Sets, settings: Settings, seed: int, name: str, epsilon: float, method: str
+    sets: Sets, settings: Settings, seed: int, name: str, epsilon: float, method: str, _printed: float
 ) -> list[Row]:
     counts = sets[name]
-    noise = noise_for(seed, name, epsilon, 0)
-    made = publisher(method, counts.size, settings)(counts, epsilon, noise)
-    printed = published(name, epsilon)[method]
-    row: Row = {"data": name, "epsilon": epsilon, "method": method, "published": printed}
-    return [row | definitions(counts, made.counts)]
+    made = publisher(method, counts.size, settings)(counts, epsilon, noise_for(seed, name, epsilon, 0))
+    return [{**definitions(counts, made.counts)}]

@@ -13,7 +13,7 @@ from hierdp.mechanisms.clustering import METHODS
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import all_rows, noise_for, timed
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, timed
 from hierdp.reproduce.zhang2014.settings import NO_THRESHOLD, Settings
 from models.arithmetic.arrays import Ints
 
@@ -48,9 +48,7 @@ def accuracy(sets: Sets, settings: Settings, seed: int) -> tuple[DataFrame, Data
 
     The methods of a run draw from the same seed: the AHP variants cluster the same noisy counts.
     """
-    cases = [
-        (name, epsilon, run) for name in sets for epsilon in settings.epsilons for run in range(settings.runs)
-    ]
+    cases = crossed(data=sets, epsilon=settings.epsilons, run=range(settings.runs))
     found = all_rows(_accuracy, cases, "error of every method", (sets, settings, seed))
     ranges = found[["data", "epsilon", "run", "method", "size", "mse"]]
     return found[found["size"] == 1].drop(columns="size").reset_index(drop=True), ranges
@@ -67,8 +65,7 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
         publish = publisher(method, counts.size, settings)
         seconds, made = timed(publish, counts, epsilon, noise_for(seed, name, epsilon, run))
         found: Row = {
-            "data": name, "epsilon": epsilon, "run": run, "method": method,
-            "kld": kld(counts, made.counts),
+            "method": method, "kld": kld(counts, made.counts),
             **{f"kld_{floor:g}": kld(counts, made.counts, floor) for floor in settings.floors},
             "clusters": int(made.clusters.max()) + 1, "seconds": seconds,
         }  # fmt: skip
@@ -80,7 +77,7 @@ def _accuracy(sets: Sets, settings: Settings, seed: int, name: str, epsilon: flo
 def tuned(sets: Sets, settings: Settings, seed: int) -> DataFrame:
     """Squared error per bin for values of each parameter, with the others at their defaults."""
     cases = [
-        (name, epsilon, method, option, value)
+        {"data": name, "epsilon": epsilon, "method": method, "parameter": option, "value": value}
         for name, counts in sets.items()
         if counts.size <= settings.many_bins
         for epsilon in settings.epsilons
@@ -92,32 +89,19 @@ def tuned(sets: Sets, settings: Settings, seed: int) -> DataFrame:
 
 
 def _tuned(
-    sets: Sets,
-    settings: Settings,
-    seed: int,
-    name: str,
-    epsilon: float,
-    method: str,
-    option: str,
-    value: float | None,
-) -> list[Row]:
+    sets: Sets, settings: Settings, seed: int,
+    name: str, epsilon: float, method: str, option: str, value: float | None,
+) -> list[Row]:  # fmt: skip
     given: dict[str, Any] = {} if value is None else {option: value}
     errors = []
     for run in range(settings.tuned_runs):
         noise = noise_for(seed, "tuned", name, epsilon, run)
         made = METHODS[method].publish(sets[name], epsilon, noise, **given)
         errors.append(((made.counts - sets[name]) ** 2).mean())
-    key = {"data": name, "epsilon": epsilon, "method": method, "parameter": option}
-    return [{**key, "value": value, "mse": np.mean(errors)}]
+    return [{"mse": np.mean(errors)}]
 
 
-PARAMETERS = (
-    ("AHP", "eta"),
-    ("AHP", "share"),
-    ("SF", "clusters"),
-    ("PHP", "share"),
-    ("GS", "width"),
-)
+PARAMETERS = (("AHP", "eta"), ("AHP", "share"), ("SF", "clusters"), ("PHP", "share"), ("GS", "width"))
 """The parameters that are tuned, one at a time."""
 
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.taxi import taxi
-from hierdp.execution import progress
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.noise import Noise
 from hierdp.record.step import Step
 from hierdp.reports import plots
-from hierdp.reproduce.runs import noise_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.settings import Settings
 from models import ConstrainedInference, HierarchyQIP, Tree
@@ -75,25 +75,18 @@ def regional(data: Path | None) -> dict[str, Regional]:
 
 def errors(sets: Mapping[str, Regional], settings: Settings, seed: int) -> DataFrame:
     """Root mean squared error by level of every run."""
-    import pandas as pd
+    cases = crossed(data=sets, epsilon=settings.hierarchy_epsilons, run=range(settings.hierarchy_runs))
+    return all_rows(_errors, cases, "AHP at every region", (sets, seed))
 
-    rows = []
-    cases = [
-        (name, epsilon, run)
-        for name in sets
-        for epsilon in settings.hierarchy_epsilons
-        for run in range(settings.hierarchy_runs)
+
+def _errors(sets: Mapping[str, Regional], seed: int, name: str, epsilon: float, run: int) -> list[Row]:
+    levels, tree, true = sets[name]
+    released = answers(tree, true, epsilon, noise_for(seed, "hierarchical", name, epsilon, run))
+    return [
+        {"way": way, "level": level, "rmse": float(np.sqrt(((counts - true)[nodes] ** 2).mean()))}
+        for way, counts in released.items()
+        for level, nodes in zip(levels, map(tree.nodes_of, range(len(levels))), strict=True)
     ]
-    for name, epsilon, run in progress.steps(cases, "AHP at every region", len(cases)):
-        levels, tree, true = sets[name]
-        released = answers(tree, true, epsilon, noise_for(seed, "hierarchical", name, epsilon, run))
-        for way, counts in released.items():
-            squares = (counts - true) ** 2
-            for number, level in enumerate(levels):
-                error = float(np.sqrt(squares[tree.nodes_of(number)].mean()))
-                row = {"data": name, "epsilon": epsilon, "run": run, "way": way, "number": number}
-                rows.append({**row, "level": level, "rmse": error})
-    return pd.DataFrame(rows)
 
 
 def answers(tree: Tree, true: NDArray[np.int64], epsilon: float, noise: Noise) -> dict[str, Floats]:
@@ -146,16 +139,11 @@ def inference(tree: Tree, noisy: Floats) -> Floats:
 def _table(runs: DataFrame) -> DataFrame:
     import pandas as pd
 
-    rows = []
-    for epsilon, of_epsilon in runs.groupby("epsilon", sort=False):
-        for way, mine in of_epsilon.groupby("way", sort=False):
-            row: dict[str, Any] = {"epsilon": epsilon, "way": way, "runs": mine.run.nunique()}
-            for level, here in mine.groupby("level", sort=False):
-                row |= {
-                    str(level): here.rmse.mean(),
-                    f"±_{level}": here.rmse.std() if len(here) > 1 else np.nan,
-                }
-            rows.append(row)
+    rows: list[Row] = []
+    for (epsilon, way), mine in runs.groupby(["epsilon", "way"], sort=False):
+        rows.append({"epsilon": epsilon, "way": way, "runs": mine.run.nunique()})
+        for level, here in mine.groupby("level", sort=False).rmse:
+            rows[-1] |= {str(level): here.mean(), f"±_{level}": here.std()}
     return pd.DataFrame(rows)
 
 
@@ -163,20 +151,15 @@ def _figure(runs: DataFrame, sets: Mapping[str, Regional]) -> Any:
     panels = [(name, level) for name, (levels, _, _) in sets.items() for level in levels]
     drawn, axes = plots.figure(2.6 * len(panels), 3.6, len(panels))
     for panel, (name, level) in zip(axes, panels, strict=True):
-        here = runs[(runs.data == name) & (runs.level == level)]
-        mean = here.groupby(["way", "epsilon"]).rmse.mean()
+        mean = runs[(runs.data == name) & (runs.level == level)].groupby(["way", "epsilon"]).rmse.mean()
         for k, way in enumerate(SHOWN):
             ratio = (mean[way] / mean["Laplace"]).sort_index()
             panel.plot(ratio.index, ratio.to_numpy(), label=way, **plots.style(k))
         panel.axhline(1, color="#888888", linewidth=1)
-        panel.set(xscale="log", yscale="log", xlabel="ε, of all levels")
-        panel.set_title(f"{name}: {level}", loc="left", fontsize=10, fontweight="bold")
-    epsilons = sorted(set(runs.epsilon))
+        plots.label(panel, f"{name}: {level}", "ε, of all levels", log="xy", ticks=runs.epsilon)
     ends = np.array([panel.get_ylim() for panel in axes])
     for panel in axes:  # one scale for all, to compare them
         panel.set_ylim(ends[:, 0].min(), ends[:, 1].max())
-        panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        panel.set_xticks([], minor=True)
         plots.plain_log(panel.yaxis)
     axes[0].set_ylabel("RMSE per bin over that of plain noise")
     drawn.legend(

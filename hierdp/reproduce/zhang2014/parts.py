@@ -123,24 +123,18 @@ def figures(ranges: DataFrame, settings: Settings) -> list[Part]:
 
 def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     found = ranges.groupby(["epsilon", "size", "method"], sort=False).mse
-    mean, low, high = found.mean(), found.min(), found.max()
-    count = len(settings.epsilons)
+    mean, count = found.mean(), len(settings.epsilons)
     drawn, panels = plots.figure(3.0 * count + 1.4, 3.3, panels=count)
     for axes, epsilon in zip(panels, settings.epsilons, strict=True):
         for k, method in enumerate(DRAWN):
-            if (ranges.method == method).any():
-                y, least, most = (
-                    v.xs((epsilon, method), level=("epsilon", "method")) for v in (mean, low, high)
-                )
-                bars = [y - least, most - y]
-                aside = y.index * 1.06 ** (k - 3)  # so that coinciding lines remain visible
-                axes.errorbar(aside, y, yerr=bars, capsize=2, lw=1, **plots.style(k), label=method)
+            mine = ranges[(ranges.epsilon == epsilon) & (ranges.method == method)].groupby("size").mse
+            plots.line(
+                axes, mine, method, k, aside=1.06 ** (k - 3)
+            )  # so that coinciding lines remain visible
+        plots.label(axes, f"ε = {epsilon:g}", "size of the range (bins)", log="y")
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xlabel("size of the range (bins)")
-        axes.set_title(f"ε = {epsilon:g}", loc="left", fontsize=10, fontweight="bold")
     panels[0].set_ylabel("mean squared error (people²)")
-    panels[-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    plots.beside(panels[-1])
     number = FIGURE_NUMBERS.get(name)
     title = f"Figure {number}: range queries on {name}" if number else f"Range queries on {name}"
     texts = [

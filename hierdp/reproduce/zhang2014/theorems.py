@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hierdp.analysis.clusters import gaps_to_split
-from hierdp.execution.resume import Row, runs
+from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering.ahp import ETA, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
 from hierdp.privacy.budget import split
 from hierdp.record.step import Step
-from hierdp.reproduce.runs import noise_for, seed_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.experiments import Sets
 from hierdp.reproduce.zhang2014.optimum import expected_mse
 from hierdp.reproduce.zhang2014.settings import Settings
 from models.arithmetic.arrays import Ints
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 SAMPLES = (0.5, 0.1)
 """The shares β of people in a sample."""
@@ -34,14 +31,10 @@ def before_sampling(epsilon: float, beta: float) -> float:
 
 def part(sets: Sets, settings: Settings, seed: int) -> Part:
     """Both theorems, from one run of each data set and ε."""
-    import pandas as pd
-
-    cases = [(name, epsilon) for name in sets for epsilon in settings.epsilons]
-    sampled = runs(_sampled, cases, "sorting a sample", (sets, settings, seed))
-    cut = runs(_gaps, cases, "gaps worth a cut", (sets, settings, seed))
-    frames: dict[str, DataFrame] = {
-        "sampling": pd.DataFrame([row for rows in sampled for row in rows]),
-        "gaps": pd.DataFrame([row for rows in cut for row in rows]),
+    cases, given = crossed(data=sets, epsilon=settings.epsilons), (sets, settings, seed)
+    frames = {
+        "sampling": all_rows(_sampled, cases, "sorting a sample", given),
+        "gaps": all_rows(_gaps, cases, "gaps worth a cut", given),
     }
     texts = [
         "Theorem 4.1: on a sample with a share β of the people, sorting may spend more than ε₁ and lose ε₁ "
@@ -68,7 +61,7 @@ def _sampled(sets: Sets, settings: Settings, seed: int, name: str, epsilon: floa
         error = _error(counts, drawn, beta, spent, for_sums, seed, name, epsilon)
         rows.append(
             {
-                "data": name, "epsilon": epsilon, "epsilon_1": for_order, "beta": beta,
+                "epsilon_1": for_order, "beta": beta,
                 "epsilon_on_the_sample": spent, "signal": beta * spent / for_order,
                 "error_over_no_sample": error / whole,
             }
@@ -92,7 +85,7 @@ def _gaps(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float) 
     scale, width = laplace_scale(for_sums), min(settings.width, counts.size)
     fixed = (np.arange(counts.size) % width == 0).astype(np.int64)
     row: Row = {
-        "data": name, "epsilon": epsilon, "width_of_GS": width,
+        "width_of_GS": width,
         "least_gap": math.sqrt(2 * (width * width - width + 1)) * scale / (width - 1),
     }  # fmt: skip
     for rule, marks in (
