@@ -25,10 +25,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from hierdp.bench import metrics
+from hierdp.verification.judge import KnownBounds, judge
 from models import HierarchyQIP, Isotonic, Program, SimplexQP, Tree
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Block, Rows, Term
-from solvers import solve, worker
+from solvers import Solution, solve, worker
 from solvers.backends.table import find
 from solvers.effort import Effort
 from solvers.formulation import Formulation
@@ -81,10 +82,10 @@ def problems(size: int, seed: int) -> dict[str, Any]:
     leaves, columns = max(2, size // 10 - 2), 10
     counts = rng.multinomial(3, [0.1] * columns, leaves)
     total = np.vstack([counts.sum(axis=0), counts])
-    told = total + np.rint(rng.laplace(0, 2, total.shape)).astype(int)
+    measured = total + np.rint(rng.laplace(0, 2, total.shape)).astype(int)
     tree = Tree([np.zeros(leaves, int)])
     return {
-        "tree, squares": HierarchyQIP(tree, told, int(counts.sum())),
+        "tree, squares": HierarchyQIP(tree, measured, int(counts.sum())),
         "one sum, squares": SimplexQP(noisy, int(true.sum())),
         "chain, squares": Isotonic(noisy + np.arange(size) * 8 // size, integer=True, lower=0),
         "chain, |x|": Isotonic(noisy + np.arange(size) * 8 // size, p=1, integer=True, lower=0),
@@ -171,7 +172,7 @@ def measure(model: Any, stated: Stated, backend: str, seconds: float) -> dict[st
     formulation = Formulation(program, relaxed, stated.piecewise)
     answer, building, solving = worker.run(row, formulation, Effort(threads=1), seconds)
     return {
-        "verdict": judged(model, answer),
+        "verdict": judged(model, answer, seconds),
         "seconds": building + solving,
         "cpu_seconds": answer.cpu_seconds,
         "variables": stated.program.size,
@@ -180,18 +181,19 @@ def measure(model: Any, stated: Stated, backend: str, seconds: float) -> dict[st
     }
 
 
-def judged(model: Any, answer: Any) -> str:
-    """``solved``: the answer is whole, feasible and costs the optimum. Otherwise how the run ended."""
-    if answer.variables is None:
-        return {"time_limit": "stopped", "size_limit": "too large"}.get(answer.status, "failed")
+def judged(model: Any, answer: Any, seconds: float) -> str:
+    """The verdict on an answer; one that is not whole and feasible is that of a relaxation."""
     best = solve(model)
-    counts = np.asarray(answer.variables)[: model.program().size]
-    near = np.rint(counts).astype(np.int64).reshape(np.shape(best.x))
-    if np.abs(counts - near.ravel()).max() <= 1e-5 and not model.violations(near):
-        if model.objective(near) == best.objective:
-            return "solved"
-        return "wrong" if answer.status == "optimal" else "stopped"
-    return "bound" if answer.status == "optimal" else "stopped"
+    status, cost = answer.status, None
+    if answer.variables is not None:
+        counts = np.asarray(answer.variables)[: model.program().size]
+        near = np.rint(counts).astype(np.int64).reshape(np.shape(best.x))
+        if np.abs(counts - near.ravel()).max() <= 1e-5 and not model.violations(near):
+            cost = model.objective(near)
+        elif status == "optimal":
+            status = "relaxed"
+    found = Solution("", "", status, objective=cost, solve_seconds=seconds)
+    return judge(found, KnownBounds(best.objective, best.objective, optimal=True), time_limit=seconds)
 
 
 def run(*, known: Any, seeds: int = 2) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 Small commands are run on tables of a few rows. A row is a library that a command imports: the CPU time of its
 own modules (without those of other libraries that they import), the least of all runs, and the last modules
-of the chain that first asked for it. Modules are loaded from bytecode, as after an installation
+of the chain that first imported it. Modules are loaded from bytecode, as after an installation
 (`PYTHONDONTWRITEBYTECODE` is unset, and the first run is not counted). With ``--module``, only the chain of
 one module, such as ``pandas.core.frame``, is shown, from its beginning.
 """
@@ -138,10 +138,10 @@ def rows_of(command: str, runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]
         first = name if name in runs[0]["chain"] else modules[name][0]
         chain = "" if name in ("hierdp", PYTHON) else shown(runs[0]["chain"].get(first, []))
         yield {"command": command, "library": name, "modules": len(modules[name]), "CPU ms": costs[name],
-               "asked for by": chain}  # fmt: skip
+               "imported by": chain}  # fmt: skip
     everything = min(1000 * one["all"] for one in runs)
     yield {"command": command, "library": "the whole command", "modules": len(runs[0]["spent"]),
-           "CPU ms": everything, "asked for by": ""}  # fmt: skip
+           "CPU ms": everything, "imported by": ""}  # fmt: skip
 
 
 def shown(chain: list[str], last: int | None = 4) -> str:
@@ -173,7 +173,7 @@ def run(
                 chain = found[0]["chain"].get(module)
                 yield {
                     "command": command,
-                    "asked for by": "not imported" if chain is None else shown(chain, None),
+                    "imported by": "not imported" if chain is None else shown(chain, None),
                 }
                 continue
             yield from (row for row in rows_of(command, found) if row["CPU ms"] >= least)

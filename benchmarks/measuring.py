@@ -75,15 +75,15 @@ class TimedNoise:
         self._noise = noise
         self.seconds, self.cpu, self.draws = 0.0, 0.0, 0
 
-    def geometric(self, counts: Any, *asked: Any) -> Any:
-        return self._timed(self._noise.geometric, counts, asked)
+    def geometric(self, counts: Any, *query: Any) -> Any:
+        return self._timed(self._noise.geometric, counts, query)
 
-    def gaussian(self, counts: Any, *asked: Any) -> Any:
-        return self._timed(self._noise.gaussian, counts, asked)
+    def gaussian(self, counts: Any, *query: Any) -> Any:
+        return self._timed(self._noise.gaussian, counts, query)
 
-    def _timed(self, draw: Any, counts: Any, asked: Any) -> Any:
+    def _timed(self, draw: Any, counts: Any, query: Any) -> Any:
         started, used = time.perf_counter(), time.process_time()
-        noisy = draw(counts, *asked)
+        noisy = draw(counts, *query)
         self.seconds += time.perf_counter() - started
         self.cpu += time.process_time() - used
         self.draws += counts.size

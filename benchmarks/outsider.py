@@ -1,9 +1,9 @@
 """Solve every file of a written test set by other people's programs, and compare with its `optima.csv`.
 
-Run as ``python benchmarks/outsider.py FOLDER [TABLE]``; needs nothing of hierdp. HiGHS, SCIP and Gurobi read
-each .mps and .lp themselves. Clarabel gets, through cvxpy, those over the reals as HiGHS reads them, and the
-.cbf. Ends with 1 if an answer or a status disagrees. TABLE gets the counts, without Gurobi's: its licence
-forbids that they are published.
+Run as ``python benchmarks/outsider.py FOLDER [TABLE]``. No solver gets anything from hierdp, whose judge
+compares the answers. HiGHS, SCIP and Gurobi read each .mps and .lp themselves. Clarabel gets, through cvxpy,
+those over the reals as HiGHS reads them, and the .cbf. Ends with 1 if an answer or a status disagrees. TABLE
+gets the counts, without Gurobi's: its licence forbids that they are published.
 """
 
 import csv
@@ -18,6 +18,9 @@ import highspy
 import numpy as np
 import pyscipopt
 import scipy.sparse as sp
+
+from hierdp.verification.judge import KnownBounds, judge
+from solvers import Solution
 
 
 def read(path):
@@ -110,12 +113,12 @@ def cones(text):
 
 
 def verdict(status, cost, row):
-    best = float(Fraction(row["optimum"] or 0))
-    near = not row["optimum"] or abs(cost - best) <= 1e-6 * max(1, abs(best))
-    expected = "optimal" if row["status"] == "open" else row["status"]  # open: the best answer known
-    if status == expected and near:
-        return "agrees"
-    return "disagrees" if status in ("optimal", "infeasible", "unbounded") else "makes no claim"
+    best = float(Fraction(row["optimum"])) if row["optimum"] else None  # open: of the best answer known
+    ends = {name: row["status"] == name for name in ("infeasible", "unbounded")}
+    known = KnownBounds(best, best, optimal=best is not None, **ends)
+    claim = status if status in ("optimal", "infeasible", "unbounded") else "error"
+    found = judge(Solution("", "", claim, objective=None if np.isnan(cost) else cost), known)
+    return {"solved": "agrees", "wrong": "disagrees"}.get(found, "makes no claim")
 
 
 def main():

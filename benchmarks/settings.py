@@ -33,11 +33,11 @@ def table() -> DataFrame:
 def _settings(solver: str) -> str:
     """The settings of each interface; interfaces with the same settings share a line."""
     of: dict[str, list[str]] = {}
-    for interface, told in interfaces(solver).items():
-        of.setdefault(_listed(told), []).append(interface)
+    for interface, value in interfaces(solver).items():
+        of.setdefault(_listed(value), []).append(interface)
     if len(of) == 1 and list(of.values()) == [["directly"]]:
         return next(iter(of))
-    return "; ".join(f"{', '.join(through)}: {told}" for told, through in of.items())
+    return "; ".join(f"{', '.join(through)}: {value}" for value, through in of.items())
 
 
 def _listed(options: dict[str, Any]) -> str:

@@ -71,9 +71,9 @@ def theirs(path: str) -> dict[str, Any]:
 
     make = program.make_gaussian_noise
 
-    def of_lists(**asked: Any) -> Any:
+    def of_lists(**options: Any) -> Any:
         """Their noise, which in OpenDP 0.16 takes lists, but not the arrays that they pass."""
-        measure = make(**asked)
+        measure = make(**options)
         return lambda counts: measure(counts.tolist())
 
     program.make_gaussian_noise = of_lists

@@ -164,14 +164,14 @@ def decision(found: DataFrame) -> DataFrame:
 
 def _said(best: Choice, ours: Choice, group: DataFrame) -> str:
     """``AHP ×1.8 (4/5)``; in italics if a rival is best, followed by hierdp's best and its multiple."""
-    told = ", ".join(best.methods)
-    told += f" ×{_times(best.over)}" if best.next else ""
-    told += f" ({best.best}/{best.settings})"
+    text = ", ".join(best.methods)
+    text += f" ×{_times(best.over)}" if best.next else ""
+    text += f" ({best.best}/{best.settings})"
     if best.methods[0] not in RIVALS:
-        return told
+        return text
     errors = [group[group.method == one]["mean"] for one in (ours.methods[0], best.methods[0])]
     behind = np.exp(np.mean(np.log(errors[0])) - np.mean(np.log(errors[1])))
-    return f"*{told}*; {ours.methods[0]}: {_times(float(behind))} times"
+    return f"*{text}*; {ours.methods[0]}: {_times(float(behind))} times"
 
 
 def _times(factor: float) -> str:

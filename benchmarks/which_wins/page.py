@@ -168,8 +168,8 @@ def _wins(_: DataFrame, found: DataFrame) -> str:
     """How often each method of groups by size has the least error."""
     here = found[(found.kind == SIZES) & (found.metric == EMD) & found.best]
     counts = here.method.value_counts()
-    told = ", ".join(f"{HEADS[name]} in {count}" for name, count in counts.items())
-    return f"Of {len(here)} combinations of setting and level, the least error is that of {told}."
+    text = ", ".join(f"{HEADS[name]} in {count}" for name, count in counts.items())
+    return f"Of {len(here)} combinations of setting and level, the least error is that of {text}."
 
 
 TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {

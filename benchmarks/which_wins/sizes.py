@@ -95,14 +95,14 @@ def errors(case: Case, runs: int, seed: int) -> Iterator[Row]:
     true = case.counts.runs.capped(case.max_size)
     by_size = true.dense(case.max_size)
     dense = GroupSizes(places, by_size)
-    for way, asked in WAYS.items():
-        if "at once" in asked and (len(places.levels) > 3 or int(true.distinct[0]) > 5_000):
+    for way, chosen in WAYS.items():
+        if "at once" in chosen and (len(places.levels) > 3 or int(true.distinct[0]) > 5_000):
             continue
         for run in range(runs):
-            query = asked[0] if asked else way  # methods with one query share their noise
+            query = chosen[0] if chosen else way  # methods with one query share their noise
             noise = noise_for(seed, case.figure, case.data, case.at, query, run)
-            if asked:
-                plan = plan_of(asked[0], places.levels, merge=asked[1], max_size=case.max_size)
+            if chosen:
+                plan = plan_of(chosen[0], places.levels, merge=chosen[1], max_size=case.max_size)
                 measured = count_of_counts.measure(case.counts, case.epsilon, noise, plan)
                 made = count_of_counts.post_process(measured, places, plan)
                 released = made.dense(case.max_size)

@@ -167,10 +167,10 @@ def script(small: Reduced) -> str:
     head = [f'"""{solver} {found.version}: {claim}; but {why}."""', "", "import numpy as np"]
     program, x = case.program(), [float(value) for value in case.point]
     if case.ray is not None:
-        told = f'"feasible:", {x}, "and along", {[float(one) for one in case.ray]}, "cheaper without end"'
+        fact = f'"feasible:", {x}, "and along", {[float(one) for one in case.ray]}, "cheaper without end"'
     else:
-        told = f'"feasible:", {x}, "which costs", {float(case.cost)!r}'
-    return "\n".join([*head, *lines(program, solver, given), f"print({told})", ""])
+        fact = f'"feasible:", {x}, "which costs", {float(case.cost)!r}'
+    return "\n".join([*head, *lines(program, solver, given), f"print({fact})", ""])
 
 
 def _qpsolvers(program: Program, solver: str, options: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is asked of the true counts: which sums or choices, with which noise, for how much of the budget."""
+"""What is measured of the true counts: sums or choices, their noise, their share of the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the true histograms of a tabulation, and the noisy answers."""
+"""What is measured of the true histograms of a tabulation, and the noisy answers."""
 
 from __future__ import annotations
 
