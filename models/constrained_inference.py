@@ -38,6 +38,9 @@ class ConstrainedInference:
     n[v] is the noisy count of node v and V[v] its variance. The paper states the two passes that solve it
     for complete b-ary trees of one variance; here the tree may be ragged and every node has its own.
 
+    `BlockInference` has this problem as its case of one cell, but not at this price: on binary trees of 2,047
+    and 131,071 nodes its answer takes 23 and 15 times the CPU time, its exact certificate 180 and 900 times.
+
     Parameters
     ----------
     tree : Tree

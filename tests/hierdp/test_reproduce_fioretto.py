@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from hierdp.counts.histogram import differences as differenced
@@ -90,7 +89,7 @@ SMALL = replace(
 
 @pytest.fixture(scope="module")
 def in_floats():
-    return pd.DataFrame(float_solvers.rows(SMALL, 0))
+    return float_solvers.rows(SMALL, 0)
 
 
 def test_with_large_counts_as_unknowns_the_error_of_osqp_does_not_depend_on_epsilon(in_floats):
@@ -112,12 +111,12 @@ def test_every_solver_answers_if_the_differences_are_unknowns(in_floats):
     assert (here[here.solver != "OSQP"].distance < 0.5).all()
     missing = in_floats[in_floats.distance.isna() & (in_floats.solver != "exact")]
     assert (missing.status == "PrimalInfeasible").all()
-    table = floats(in_floats.to_dict("records")).frames["float_solvers"]
+    table = floats(in_floats).frames["float_solvers"]
     assert {"L1_level_1_at_0.1", "L1_level_1_at_1"} <= set(table.columns)
 
 
 def test_small_counts_are_no_difficulty():
-    few = pd.DataFrame(float_solvers.rows(replace(SMALL, float_groups=2_000, epsilons=(1.0,)), 0))
+    few = float_solvers.rows(replace(SMALL, float_groups=2_000, epsilons=(1.0,)), 0)
     here = few[(few.solver == "OSQP") & (few.unknowns == "counts")]
     assert (here.distance < 10).all()
 
