@@ -106,24 +106,17 @@ def draw(rows: DataFrame, path: Path, limit: float) -> None:
     import matplotlib
 
     models = list(dict.fromkeys(rows["model"]))
-    down = -(-len(models) // COLUMNS)
     with matplotlib.rc_context(plots.STYLE):
-        drawn, panels = plots.figure(10, 2.1 * down + 0.5, COLUMNS, down)
+        drawn, panels, _ = plots.grid(len(models), COLUMNS, 2.3, 2.2)
         best, lost = best_exact(rows).reset_index(), given_up(rows).reset_index()
         for k, axes in enumerate(panels):
-            if k >= len(models):
-                axes.set_visible(False)
-                continue
             here = ours(rows)
             here = here[here["model"] == models[k]].sort_values("size")
             _panel(axes, here, best[best["model"] == models[k]].sort_values("size"))
             ends = lost.loc[lost["model"] == models[k], "size"].to_numpy(float)[:1]
             axes.plot(ends, limit / ends, "x", color=_look(3)["color"], label=f"not solved in {limit:g} s")
-            axes.set_title(models[k], loc="left", fontsize=9, fontweight="bold")
-            if k % COLUMNS == 0:
-                axes.set_ylabel("time an element")
-            if k >= len(models) - COLUMNS:
-                axes.set_xlabel("elements")
+            below = "elements" * (k >= len(models) - COLUMNS)
+            plots.label(axes, models[k], below, "time an element" * (k % COLUMNS == 0))
         handles, names = panels[0].get_legend_handles_labels()
         drawn.legend(handles, names, loc="outside upper center", ncols=5, frameon=False, fontsize=9)
         drawn.savefig(path, dpi=110)

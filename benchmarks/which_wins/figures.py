@@ -30,18 +30,12 @@ def drawn(rows: DataFrame, figure: str, x: str) -> Any:
             last | (here.level == 0)
         ]
     panels = [(d, int(k)) for d, one in here.groupby("data", sort=False) for k in sorted(set(one.level))]
-    columns = min(3, len(panels))
-    made, cells = plots.figure(
-        3.5 * columns, 2.7 * -(-len(panels) // columns) + 0.5, columns, -(-len(panels) // columns)
-    )
-    for axes, (data, level) in zip(cells, panels, strict=False):
+    made, cells, columns = plots.grid(len(panels), 3, 3.3, 2.9)
+    for axes, (data, level) in zip(cells, panels, strict=True):
         _panel(axes, here[(here.data == data) & (here.level == level)], f"{data}: ", x)
-    for axes in cells[len(panels) :]:
-        axes.set_visible(False)
     for axes in cells[::columns]:
         axes.set_ylabel("distance a region (entities)", fontsize=8)
-    handles, labels = cells[0].get_legend_handles_labels()
-    made.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    plots.below(made, cells[:1], 4)
     return made
 
 
@@ -54,16 +48,9 @@ def _panel(axes: Any, here: DataFrame, prefix: str, x: str) -> None:
         label = way if way[:2] != "M_" else f"${way[0]}_{way[2]}^{{{way[4:]}}}$"
         axes.errorbar(mine.mean().index, mine.mean(), yerr=bars, capsize=2, linewidth=1, label=label,
                       **_style(k))  # fmt: skip
-    axes.set_yscale("log")
-    plots.plain_log(axes.yaxis)
-    places = sorted(set(here["at"]))
-    if max(places) > 20 * min(places) or x.startswith("ε"):
-        axes.set_xscale("log")
-    axes.set_xticks(places, [f"{place:,g}" for place in places])
-    axes.minorticks_off()
+    log = "xy" if max(here["at"]) > 20 * min(here["at"]) or x.startswith("ε") else "y"
+    plots.label(axes, prefix + str(here["name"].iloc[0]), x, log=log, ticks=here["at"])
     axes.tick_params(labelsize=7)
-    axes.set_title(prefix + str(here["name"].iloc[0]), loc="left", fontsize=9, fontweight="bold")
-    axes.set_xlabel(x, fontsize=8)
 
 
 def _style(k: int) -> dict[str, Any]:

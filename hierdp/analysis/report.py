@@ -122,7 +122,7 @@ def drawn(curves: DataFrame, lines: dict[str, float], title: str) -> Any:
     figure, (axes,) = plots.figure(7.2, 4.2)
     draw(axes, curves, lines)
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    plots.beside(axes)
     return figure
 
 

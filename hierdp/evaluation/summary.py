@@ -216,13 +216,9 @@ def _wide(errors: DataFrame) -> DataFrame:
 def _figure(errors: DataFrame, levels: Sequence[str]) -> Any:
     """L1 with its interval: a panel for each level; against ε, or a bar for each method if there is one ε."""
     l1 = errors[errors["metric"] == "l1"]
-    columns = min(3, len(levels))
-    rows = math.ceil(len(levels) / columns)
-    drawn, panels = plots.figure(4.2 * columns, 2.8 * rows, columns, rows)
+    drawn, panels, _ = plots.grid(len(levels), 3, 4, 2.8)
     methods = list(dict.fromkeys(l1["method"]))
-    for axes in panels[len(levels) :]:
-        axes.set_visible(False)
-    for axes, level in zip(panels, levels, strict=False):
+    for axes, level in zip(panels, levels, strict=True):
         here = l1[l1["level"] == level]
         for k, method in enumerate(methods):
             own = here[here["method"] == method].sort_values("epsilon")
@@ -244,11 +240,5 @@ def _figure(errors: DataFrame, levels: Sequence[str]) -> Any:
             axes.set_title(short, loc="left", fontsize=8, fontweight="bold")
         axes.set_ylabel("L1", fontsize=8)
     if l1["epsilon"].nunique() > 1:
-        drawn.legend(
-            *panels[0].get_legend_handles_labels(),
-            fontsize=7,
-            frameon=False,
-            loc="outside lower left",
-            ncols=5,
-        )
+        plots.below(drawn, panels[:1], 5)
     return drawn

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from hierdp.errors import InputError
 from hierdp.privacy.noise import TABLES, Drawing, ExactNoise
-from hierdp.privacy.tables import VERSION, laws, random_words
+from hierdp.privacy.tables import VERSION, random_words
 from hierdp.privacy.tables.sampler import (
     LARGEST_GAUSSIAN,
     Sampler,
@@ -19,6 +21,9 @@ from hierdp.privacy.tables.sampler import (
     double_geometric,
 )
 from models.arithmetic.arrays import Ints
+
+NEEDED = {"python-flint": "flint", "cryptography": "cryptography.hazmat.primitives.ciphers"}
+"""The packages of the extra ``noise``, and what is imported of each."""
 
 AT_ONCE = 1 << 15
 """Counts in a block, chosen so that its words, noise and counts fit into the processor's cache."""
@@ -47,8 +52,14 @@ class TabulatedNoise(ExactNoise):
     """Draws by which their time is estimated: so many that what precedes them hardly counts."""
 
     def __init__(self) -> None:
-        laws.available()
-        random_words.available()
+        for package, module in NEEDED.items():
+            try:
+                import_module(module)
+            except ImportError:
+                raise InputError(
+                    f"noise from tables needs {package}: install hierdp[noise], or use OpenDP's noise, the "
+                    "default"
+                ) from None
 
     def _double_geometric(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
         return _from(double_geometric(Fraction(scale)))

@@ -98,13 +98,23 @@ def label(
         if one == "y" or not places:
             plain_log(axes.xaxis if one == "x" else axes.yaxis)
     if places:
-        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.set_xticks(places, [f"{place:,g}" for place in places])
         axes.minorticks_off()
 
 
 def beside(axes: Any, **more: Any) -> None:
     """A legend at the right of the axes."""
     axes.legend(**{"frameon": False, "fontsize": 8, "loc": "center left", "bbox_to_anchor": (1, 0.5)} | more)
+
+
+def below(drawn: Any, panels: Iterable[Any], columns: int) -> None:
+    """One legend for all panels, below them, which shows each label once."""
+    found: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    options = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": 8}
+    drawn.legend([*found.values()], [*found], **options)
 
 
 def line(
@@ -138,6 +148,16 @@ def figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)
         return drawn, list(np.ravel(drawn.subplots(rows, panels)))
+
+
+def grid(many: int, columns: int, width: float, height: float) -> tuple[Any, list[Any], int]:
+    """A figure of so many panels of this size, the panels, and the number of columns, at most `columns`."""
+    columns = min(columns, many)
+    rows = -(-many // columns)
+    drawn, panels = figure(width * columns + 1.2, height * rows, columns, rows)
+    for axes in panels[many:]:
+        axes.set_visible(False)
+    return drawn, panels[:many], columns
 
 
 def svg(drawn: Any) -> str:

@@ -12,6 +12,7 @@ from scipy import stats
 from hierdp.errors import InputError
 from hierdp.privacy.tables import random_words
 from hierdp.privacy.tables.random_words import system_words
+from hierdp.privacy.tabulated import TabulatedNoise
 
 ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers")
 
@@ -106,12 +107,12 @@ def test_what_was_in_the_array_does_not_matter():
     assert stream.tobytes().hex() == want
 
 
-def test_a_missing_library_is_named(monkeypatch):
-    from hierdp.privacy.tables import laws
+@pytest.mark.parametrize(
+    ("package", "module"),
+    [("python-flint", "flint"), ("cryptography", "cryptography.hazmat.primitives.ciphers")],
+)
+def test_a_missing_library_is_named(monkeypatch, package, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=rf"needs {package}: install hierdp\[noise\]"):
+        TabulatedNoise()
 
-    monkeypatch.setitem(sys.modules, "flint", None)
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
-    with pytest.raises(InputError, match=r"needs python-flint: install hierdp\[noise\]"):
-        laws.available()
-    with pytest.raises(InputError, match=r"needs cryptography: install hierdp\[noise\]"):
-        random_words.available()

@@ -16,8 +16,6 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Protocol
 
-from hierdp.errors import InputError
-
 GUARDS = 64, 128, 256, 512, 1024, 2048, 4096
 """Numbers of extra digits, tried in turn until the result is certain."""
 
@@ -156,22 +154,6 @@ class Digit:
             yield scaled * (power - last)
             power *= ratio
         yield _arb(0)
-
-
-def available() -> None:
-    """Load the arithmetic.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    try:
-        import flint  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "noise from tables needs python-flint: install hierdp[noise], or use OpenDP's noise, the default"
-        ) from None
 
 
 def _arb(value: Fraction | int) -> Any:

@@ -12,8 +12,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.errors import InputError
-
 Words = NDArray[np.uint64]
 
 KEY_BYTES, NONCE_BYTES = 32, 16
@@ -38,19 +36,3 @@ def system_words(into: Words) -> None:
         stream.update_into(view, view)
     finally:
         key[:] = bytes(KEY_BYTES)
-
-
-def available() -> None:
-    """Load the cipher.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    try:
-        from cryptography.hazmat.primitives.ciphers import algorithms  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "noise from tables needs cryptography: install hierdp[noise], or use OpenDP's noise, the default"
-        ) from None

@@ -43,9 +43,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     shown = list(sets)[-1]
     made = [
         parts.about(sets),
-        *(parts.figure_3(runs, settings, name) for name in real),
-        parts.figure_4(runs, settings),
-        parts.figure_5(runs, settings),
+        *parts.figures(runs, settings, real),
         parts.figure_6(runs, experiments.exact_seconds(sets, settings), settings),
         parts.finest(runs, same),
         *([parts.italy(same)] if "commuting" in real else []),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from hierdp.reports import plots
@@ -54,46 +55,40 @@ def about(sets: Mapping[str, Flows]) -> Part:
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
 
 
-def figure_3(runs: DataFrame, settings: Settings, name: str) -> Part:
-    """The real data: three metrics by level."""
-    here = runs[runs.data == name]
-    drawn = _grid(here, [(name, metric) for metric in METRICS], settings)
-    frames = {f"figure3_{metric}": by_level(here, metric) for metric in METRICS}
-    texts = [
-        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. The "
-        f"dotted line bounds InfTDA's error with probability {1 - settings.beta:g}. In the tables, each "
-        "column is a level."
-    ]
-    return Part("figure3", "Figure 3: real data", texts, frames, drawn)
+def figures(runs: DataFrame, settings: Settings, real: Iterable[str]) -> list[Part]:
+    """Figures 3 to 5: metrics by level of the tree."""
+    means = f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. "
+    bound = f"The dotted line bounds InfTDA's error with probability {1 - settings.beta:g}. "
+    drawn = [name for name in dict.fromkeys(runs.data) if name not in REAL]
+    sparse = [name for name in dict.fromkeys(runs.data) if "sparse" in name]
+    made = [
+        _figure("figure3", "Figure 3: real data", runs, [name], [*METRICS], settings,
+                f"{means}{bound}In the tables, each column is a level.")
+        for name in real
+    ]  # fmt: skip
+    return [
+        *made,
+        _figure("figure4", "Figure 4: largest error on synthetic data", runs, drawn, ["max_error"], settings,
+                f"{means}Each column of the tables is a level; the data sets are in the order of the "
+                "figure."),
+        _figure("figure5", "Figure 5: false discoveries on sparse data", runs, sparse, [*METRICS][1:],
+                settings, "The share of released cells that are truly empty, and the share of truly positive "
+                "cells that the release misses (not in the paper). Methods trade one for the other."),
+    ]  # fmt: skip
 
 
-def figure_4(runs: DataFrame, settings: Settings) -> Part:
-    """The largest error on synthetic data."""
-    names = [name for name in dict.fromkeys(runs.data) if name not in ("commuting", "Italy")]
-    drawn = _grid(runs, [(name, "max_error") for name in names], settings)
-    frames = {f"figure4_{_file(n)}": by_level(runs[runs.data == n], "max_error") for n in names}
-    texts = [
-        f"By level of the tree, means of {settings.runs} runs with bars from the least to the largest. Each "
-        "column of the tables is a level; the data sets are in the order of the figure."
-    ]
-    return Part("figure4", "Figure 4: largest error on synthetic data", texts, frames, drawn)
+REAL = ("commuting", "Italy")
 
 
-def figure_5(runs: DataFrame, settings: Settings) -> Part:
-    """False discoveries and false negatives on sparse synthetic data."""
-    names = [name for name in dict.fromkeys(runs.data) if "sparse" in name]
-    metrics = list(METRICS)[1:]
-    drawn = _grid(runs, [(name, metric) for name in names for metric in metrics], settings)
-    frames = {
-        f"figure5_{_file(n)}_{metric}": by_level(runs[runs.data == n], metric)
-        for n in names
-        for metric in metrics
-    }
-    texts = [
-        "The share of released cells that are truly empty, and the share of truly positive cells that the "
-        "release misses (not in the paper). Methods trade one for the other."
-    ]
-    return Part("figure5", "Figure 5: false discoveries on sparse data", texts, frames, drawn)
+def _figure(
+    name: str, title: str, runs: DataFrame, sets: Sequence[str], metrics: Sequence[str], settings: Settings,
+    text: str,
+) -> Part:  # fmt: skip
+    panels, frames = list(product(sets, metrics)), {}
+    for one, metric in panels:
+        of = ["" if one in REAL else f"_{_file(one)}", f"_{metric}" if len(metrics) > 1 else ""]
+        frames[name + "".join(of)] = by_level(runs[runs.data == one], metric)
+    return Part(name, title, [text], frames, _grid(runs, panels, settings))
 
 
 def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
@@ -108,19 +103,14 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     known = [_published(*row) for row in zip(table.data, table.method, table.epsilon, strict=True)]
     table["published_seconds"] = [found[3] if found else float("nan") for found in known]
     names = list(dict.fromkeys(first.data))
-    columns = min(4, len(names))
-    rows = -(-len(names) // columns)
-    drawn, panels = plots.figure(3.1 * columns + 1.5, 2.7 * rows, panels=columns, rows=rows)
-    for axes, name in zip(panels, names, strict=False):
+    drawn, panels, _ = plots.grid(len(names), 4, 3.1, 2.7)
+    for axes, name in zip(panels, names, strict=True):
         for method, mine in first[first.data == name].groupby("method", sort=False):
-            seconds = mine.groupby("epsilon").seconds
-            _line(axes, str(method), seconds, "median")
+            _line(axes, str(method), mine.groupby("epsilon").seconds, "median")
         plots.label(axes, name, "ε", log="xy", ticks=first.epsilon)
         axes.tick_params(labelsize=7)
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
     panels[0].set_ylabel("seconds")
-    _legend(drawn, panels, set(first.method))
+    plots.below(drawn, panels, 6)
     texts = [
         "Seconds of a release from the data in memory to its table of all levels: simulated noise, "
         "post-processing and its proofs; the time with exact noise, if measured, is on its own line. The "
@@ -313,7 +303,7 @@ def _grid(runs: DataFrame, panels: Sequence[tuple[str, str]], settings: Settings
         log = "y" * (metric == "max_error")
         plots.label(axes, f"{name}, ε = {epsilon:g}", below, left, log, here.level)
         axes.tick_params(labelsize=7)
-    _legend(drawn, cells, {str(name) for name in runs.method})
+    plots.below(drawn, cells, 6)
     return drawn
 
 
@@ -321,19 +311,6 @@ def _line(axes: Any, method: str, groups: Any, centre: str = "mean") -> None:
     place = ORDER.index(method)
     style = {"markersize": 3.5, "zorder": 3 + len(ORDER) - place}  # the first on top
     plots.line(axes, groups, NAMES.get(method, method), place, centre, **style)
-
-
-def _legend(drawn: Any, panels: Sequence[Any], methods: set[str]) -> None:
-    """One legend for all panels, in the order of the methods."""
-    handles: dict[str, Any] = {}
-    for axes in panels:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    labels = [NAMES.get(method, method) for method in ORDER if method in methods]
-    shown = [label for label in labels if label in handles]
-    drawn.legend(
-        [handles[label] for label in shown], shown, loc="outside lower center", ncols=6, frameon=False
-    )
 
 
 def _absent(runs: DataFrame, settings: Settings) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +273,5 @@ def _grid(table: DataFrame, yardstick: DataFrame, lines: Sequence[Line], sets: M
         left = "distance per region (entities)" * (level == 0)
         plots.label(axes, f"{name}: {here.name.iloc[0]}", below, left, "xy", here.epsilon)
         axes.tick_params(labelsize=7)
-    handles, labels = panels[0].get_legend_handles_labels()
-    ncols = min(len(labels), 2 * columns, math.ceil(len(labels) / 2) if len(labels) > 4 else 4)
-    drawn.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=8)
+    plots.below(drawn, panels[:1], 2 * columns)
     return drawn

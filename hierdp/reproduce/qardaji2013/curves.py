@@ -150,10 +150,8 @@ def profiles(runs: DataFrame) -> Part:
 def _lines(table: DataFrame, boxes: bool) -> Any:
     """One panel per data set, one line per method."""
     names = list(dict.fromkeys(table.data))
-    wide = min(3, len(names))
-    rows = -(-len(names) // wide)
-    drawn, panels = plots.figure(3.6 * wide + 2.2, 3.0 * rows, panels=wide, rows=rows)
-    for axes, name in zip(panels, names, strict=False):
+    drawn, panels, wide = plots.grid(len(names), 3, 3.8, 3.0)
+    for axes, name in zip(panels, names, strict=True):
         here = table[table.data == name]
         for k, method in enumerate(dict.fromkeys(table.method)):
             mine = here[here.method == method]
@@ -161,11 +159,9 @@ def _lines(table: DataFrame, boxes: bool) -> Any:
             bars = [below.fillna(0), mine.sd.fillna(0)]
             axes.errorbar(mine["size"], mine.mean_error, yerr=bars, capsize=2, label=method, **plots.style(k))
         plots.label(axes, name, "side of the square (bins)" if boxes else "size of the range (bins)", log="y")
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
     for axes in panels[::wide]:
         axes.set_ylabel("mean absolute error (people)")
-    plots.beside(panels[min(wide, len(names)) - 1])
+    plots.beside(panels[wide - 1])
     return drawn
 
 

@@ -162,7 +162,5 @@ def _figure(runs: DataFrame, sets: Mapping[str, Regional]) -> Any:
         panel.set_ylim(ends[:, 0].min(), ends[:, 1].max())
         plots.plain_log(panel.yaxis)
     axes[0].set_ylabel("RMSE per bin over that of plain noise")
-    drawn.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(SHOWN), frameon=False
-    )
+    plots.below(drawn, axes[:1], len(SHOWN))
     return drawn

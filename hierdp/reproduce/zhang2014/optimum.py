@@ -81,8 +81,8 @@ def expected_mse(counts: Ints, clusters: Ints, epsilon_2: float) -> float:
 def optimum(found: DataFrame, settings: Settings) -> Part:
     """Cost, error and time of each rule relative to the optimum, run by run."""
     run, setting = ["data", "epsilon", "run"], ["data", "epsilon", "rule"]
-    best = found[found.rule == "AHP"].set_index(run)[["cost", "expected_mse"]]
-    every = found.join(best, on=run, rsuffix="_AHP")
+    best = found.loc[found.rule == "AHP", [*run, "cost", "expected_mse"]]
+    every = found.merge(best, "left", run, suffixes=("", "_AHP"))
     every["over"] = every.expected_mse / every.expected_mse_AHP
     every["cost_over"] = every.cost / every.cost_AHP
     table = every.groupby(setting, sort=False).agg(
