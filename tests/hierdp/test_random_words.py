@@ -115,4 +115,3 @@ def test_a_missing_library_is_named(monkeypatch, package, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=rf"needs {package}: install hierdp\[noise\]"):
         TabulatedNoise()
-
