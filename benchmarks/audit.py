@@ -61,49 +61,46 @@ class Spared(SimulatedNoise):
         super().__init__(seed)
         self.query = query
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """The true counts of the query, and noisy ones of others."""
-        made = super().geometric(counts, query, sensitivity, epsilon)
+    def geometric(self, counts: Ints, query: str, *scale: Any) -> NoisyCounts:
+        return self._spared(super().geometric(counts, query, *scale), counts, query)
+
+    def gaussian(self, counts: Ints, query: str, *scale: Any) -> NoisyCounts:
+        return self._spared(super().gaussian(counts, query, *scale), counts, query)
+
+    def _spared(self, made: NoisyCounts, counts: Ints, query: str) -> NoisyCounts:
         return replace(made, counts=counts.copy()) if query == self.query else made
 
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """The true counts of the query, and noisy ones of others."""
-        made = super().gaussian(counts, query, sensitivity, rho)
-        return replace(made, counts=counts.copy()) if query == self.query else made
-
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """The largest scores of the query, and private choices of others."""
-        chosen, spend = super().choose(scores, query, sensitivity, epsilon)
+    def choose(self, scores: Sequence[Ints], query: str, *scale: Any) -> tuple[Ints, Spend]:
+        chosen, spend = super().choose(scores, query, *scale)
         return largest(scores) if query == self.query else chosen, spend
 
 
-class _Asked(ZeroNoise):
+class _Measured(ZeroNoise):
     """Keep the true counts of each query, and the scores of private choices."""
 
     def __init__(self) -> None:
         super().__init__()
         self.true: dict[str, list[bytes]] = {}
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        self.true.setdefault(query, []).append(counts.tobytes())
-        return super().geometric(counts, query, sensitivity, epsilon)
+    def _keep(self, query: str, parts: Sequence[Ints]) -> None:
+        self.true.setdefault(query, []).extend(part.tobytes() for part in parts)
 
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        self.true.setdefault(query, []).append(counts.tobytes())
-        return super().gaussian(counts, query, sensitivity, rho)
+    def geometric(self, counts: Ints, query: str, *scale: Any) -> NoisyCounts:
+        self._keep(query, [counts])
+        return super().geometric(counts, query, *scale)
 
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        self.true.setdefault(query, []).extend(part.tobytes() for part in scores)
-        return super().choose(scores, query, sensitivity, epsilon)
+    def gaussian(self, counts: Ints, query: str, *scale: Any) -> NoisyCounts:
+        self._keep(query, [counts])
+        return super().gaussian(counts, query, *scale)
+
+    def choose(self, scores: Sequence[Ints], query: str, *scale: Any) -> tuple[Ints, Spend]:
+        self._keep(query, scores)
+        return super().choose(scores, query, *scale)
 
 
 def measured_differently(case: Case) -> list[str]:
     """The queries whose true counts differ between the two tables, in the order measured."""
-    first, second = _Asked(), _Asked()
+    first, second = _Measured(), _Measured()
     case.release(0, first)
     case.release(1, second)
     return [query for query, true in first.true.items() if true != second.true.get(query)]

@@ -103,11 +103,7 @@ def curve(
             before = engine._engine.set(one)
             clock, own, whole = time.perf_counter(), time.process_time(), cpu_seconds(os.getpid())
             job()
-            row = (
-                time.perf_counter() - clock,
-                time.process_time() - own,
-                cpu_seconds(os.getpid()) - whole,
-            )
+            row = (time.perf_counter() - clock, time.process_time() - own, cpu_seconds(os.getpid()) - whole)
             engine._engine.reset(before)
             if turn:
                 found[workers].append(row)

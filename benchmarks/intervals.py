@@ -59,9 +59,7 @@ Case = tuple[str, Callable[[int], Release], Callable[[Any], Counts], Question]
 """Its name, the release of a seed, the counts of a table (None: the true ones), the question of a count."""
 
 
-def commuters(
-    folder: Path,
-) -> Iterator[Case]:
+def commuters(folder: Path) -> Iterator[Case]:
     """Flows, at two budgets."""
     rows = pd.read_parquet(data_file(folder, "us-commuting-2009-2013.parquet"))
     rows = rows[rows["origin_state"].isin(NEW_ENGLAND) & rows["dest_state"].isin(NEW_ENGLAND)]
@@ -107,9 +105,7 @@ def commuters(
         yield f"commuters of New England, ε = {epsilon:g}", release, counts, question
 
 
-def precincts(
-    folder: Path,
-) -> Iterator[Case]:
+def precincts(folder: Path) -> Iterator[Case]:
     """Persons by precinct, group and age."""
     rows = pd.read_parquet(data_file(folder, "us-precincts-2020.parquet"))
     rows = rows[rows["state"] == "DE"]

@@ -22,10 +22,7 @@ cost = np.array([0.0, 0, 0, 1, 1, 1])
 infinite = np.full(8, np.inf)
 
 
-GIVEN = {
-    "rows ≥ least": (rows, least, infinite),
-    "-rows ≤ -least": (-rows, -infinite, -least),
-}
+GIVEN = {"rows ≥ least": (rows, least, infinite), "-rows ≤ -least": (-rows, -infinite, -least)}
 
 
 def solved(given, tolerance):

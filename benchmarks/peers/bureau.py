@@ -49,11 +49,7 @@ SCHEMAS: dict[str, tuple[tuple[int, ...], dict[str, tuple[int, ...]]]] = {
 }
 """For each of the Bureau's schemas, its categories, and the queries measured: name, attributes kept."""
 
-CASES = (
-    ("HOUSEHOLDSMALL_SCHEMA", (3, 10)),
-    ("HOUSEHOLDSMALL_SCHEMA", (3, 10, 30)),
-    ("PL94_SCHEMA", (3,)),
-)
+CASES = (("HOUSEHOLDSMALL_SCHEMA", (3, 10)), ("HOUSEHOLDSMALL_SCHEMA", (3, 10, 30)), ("PL94_SCHEMA", (3,)))
 """The schema, and the number of children of a region on each level."""
 
 

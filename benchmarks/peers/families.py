@@ -35,10 +35,7 @@ def families(nation: Nation, measurements: Measured) -> Iterator[tuple[str, Work
         for v, children in enumerate(measurements.children(level)):
             weights = measurements.weights[level + 1]
             noisy, parent = measurements.noisy[level + 1][children], nation.true[level][v]
-            yield (
-                regions.levels[level + 1],
-                WorkloadLeastSquares(nation.workload, noisy, weights, parent),
-            )
+            yield (regions.levels[level + 1], WorkloadLeastSquares(nation.workload, noisy, weights, parent))
 
 
 def by_cvxpy(model: WorkloadLeastSquares) -> Floats:
@@ -48,8 +45,7 @@ def by_cvxpy(model: WorkloadLeastSquares) -> Floats:
     scale = np.sqrt(model.workload.by_answer(weights).astype(float))
     away = x @ model.workload.matrix.T - noisy
     problem = cp.Problem(
-        cp.Minimize(cp.sum_squares(cp.multiply(scale, away))),
-        [cp.sum(x, axis=0) == np.asarray(model.parent)],
+        cp.Minimize(cp.sum_squares(cp.multiply(scale, away))), [cp.sum(x, axis=0) == np.asarray(model.parent)]
     )
     problem.solve("CLARABEL")
     return np.asarray(x.value)

@@ -90,10 +90,7 @@ def contests(levels: int) -> Mapping[str, tuple[Callable[[], Floats], Callable[[
     leaves = np.asarray(tree.sum_up(np.ones(tree.leaves.size)))
     any_, equal = rng.choice([1.0, 4.0, 25.0], tree.size), np.ones(tree.size)
     return {
-        "hierarchicalforecast, OLS": (
-            by_nixtla(tree, noisy, "ols", equal),
-            by_hierdp(tree, noisy, equal),
-        ),
+        "hierarchicalforecast, OLS": (by_nixtla(tree, noisy, "ols", equal), by_hierdp(tree, noisy, equal)),
         "hierarchicalforecast, WLS (structural)": (
             by_nixtla(tree, noisy, "wls_struct", leaves),
             by_hierdp(tree, noisy, leaves),

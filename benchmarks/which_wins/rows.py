@@ -22,27 +22,15 @@ LEVEL = 0.95
 """Of the intervals."""
 
 
-def row(
-    *,
-    kind: str,
-    data: str,
-    epsilon: float,
-    metric: str,
-    method: str,
-    run: int,
-    error: float,
-    figure: str = "",
-    at: float = math.nan,
-    level: int = 0,
-    name: str = "",
-    depth: int = 1,
-) -> Row:
-    """One measurement."""
-    return {
-        "kind": kind, "figure": figure, "data": data, "at": float(at), "epsilon": float(epsilon),
-        "level": level, "name": name, "depth": depth, "metric": metric, "method": method, "run": run,
-        "error": float(error),
-    }  # fmt: skip
+USUAL = {"figure": "", "at": math.nan, "level": 0, "name": "", "depth": 1}
+"""What a row has where nothing else is said."""
+
+
+def row(**given: Any) -> Row:
+    """One measurement, with a value for each of `COLUMNS`."""
+    found = USUAL | given
+    numbers = {name: float(found[name]) for name in ("at", "epsilon", "error")}
+    return {name: (found | numbers)[name] for name in COLUMNS}
 
 
 def means(rows: DataFrame) -> DataFrame:

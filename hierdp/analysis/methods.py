@@ -234,9 +234,7 @@ def consistent_quadtree(queries: Queries, branching: int) -> float:
 
 
 def flat_is_best(
-    most: int,
-    at: Callable[[int], Queries],
-    hierarchy: Callable[[Queries, int], float] = consistent_equal,
+    most: int, at: Callable[[int], Queries], hierarchy: Callable[[Queries, int], float] = consistent_equal
 ) -> int:
     """The largest n such that no hierarchy beats the flat method on 1 … n bins; b is from `branchings`.
 

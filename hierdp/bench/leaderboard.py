@@ -54,12 +54,7 @@ def page(rows: DataFrame) -> str:
     )
     listed = [{name: _plain(value) for name, value in row.items()} for row in shown.to_dict("records")]
     data = json.dumps(
-        {
-            "rows": listed,
-            "shift": metrics.SHIFT,
-            "unsolved": metrics.UNSOLVED,
-            "refused": metrics.REFUSED,
-        },
+        {"rows": listed, "shift": metrics.SHIFT, "unsolved": metrics.UNSOLVED, "refused": metrics.REFUSED},
         ensure_ascii=False,
     )
     machines = ", ".join(map(str, rows["machine"].unique()))

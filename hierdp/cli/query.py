@@ -8,15 +8,7 @@ from typing import TextIO
 
 import click
 
-from hierdp.cli.common import (
-    NOT_PRIVATE,
-    WARNING,
-    console,
-    print_frame,
-    printing,
-    with_labels,
-    with_limit,
-)
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, print_frame, printing, with_labels, with_limit
 
 
 @click.command()

@@ -184,7 +184,7 @@ def shared(
         screen.print(
             f"{made.mechanism}: {len(made.counts):,} rows; {proved} of {solved} post-processing problems "
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
-            f"{out}/report.html.",
+            f"{out}/report.html."
         )
         for text in [*made.cautions, *([OTHER_CODES] if known and not used else [])]:
             screen.print(f"Warning: {text}.", style=WARNING)

@@ -50,7 +50,7 @@ def about(sets: Mapping[str, Flows]) -> Part:
     texts = [
         "The six synthetic sets are the paper's own, drawn again from its seed; sets called “drawn” have "
         "Pareto(1) flows. All trees refine the destination first. Commuting: workers by county of home and "
-        "of work in the United States, 2009–2013.",
+        "of work in the United States, 2009–2013."
     ]
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
 
@@ -149,7 +149,7 @@ def finest(runs: DataFrame, same: DataFrame) -> Part:
     texts = [
         "Means at the finest level. Same noise: our runs with the budgets that the authors' programs spent "
         "(half of ρ; √2·ε for SH). Agreement: over the published means of a method, the median of ours over "
-        "theirs, the least and the largest, and the largest difference of the two shares.",
+        "theirs, the least and the largest, and the largest difference of the two shares."
     ]
     frames = {"finest": table, "agreement": agreement(table)}
     return Part("finest", "Beside the authors' results", texts, frames)
@@ -189,7 +189,7 @@ def italy(same: DataFrame) -> Part:
             rows.append(row)
     texts = [
         "Italy's file, which ISTAT publishes, is not available here; the commuters of the United States are "
-        "of the same kind. Finest level, with the budgets that the authors' programs spent.",
+        "of the same kind. Finest level, with the budgets that the authors' programs spent."
     ]
     return Part("italy", "Italy, published, beside the commuters", texts, {"italy": pd.DataFrame(rows)})
 
@@ -271,7 +271,7 @@ def fewest(found: DataFrame) -> Part:
         "proved answer of least Chebyshev distance with the fewest positive counts (among those, the least "
         "L1 change). The first table combines all levels, ε and runs; the second has means over runs by "
         "level, without those where IntOpt has no false positive. Cells are those measured; L1 is the "
-        "distance from the truth.",
+        "distance from the truth."
     ]
     frames = {"fewest": pd.DataFrame(rows), "fewest_by_level": table[false]}
     return Part("fewest", "Fewest false positives: IntOpt against the optimum", texts, frames)

@@ -145,7 +145,7 @@ def floats(every: DataFrame) -> Part:
         "settings, rounded. Unknowns: the counts, or their differences from the noisy counts, which is the "
         "same program. Distance: from the optimum, before rounding, in L2; allowed: what a relative gap of "
         "10⁻⁸ allows a feasible answer, if the counts are the unknowns. A status such as PrimalInfeasible is "
-        "the solver's claim that there is no answer, which is false.",
+        "the solver's claim that there is no answer, which is false."
     ]
     drawn, panels = plots.figure(9.4, 3.6, panels=2)
     larger = every[every.data == every.data.iloc[-1]]

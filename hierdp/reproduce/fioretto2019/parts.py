@@ -53,7 +53,7 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
         "Census: synthetic households by size, with the published national totals of 2010, a tail beyond "
         f"size 7, and 50 outliers in 10 … {root.size - 1:,}; the regions' shares are those of {shares}. "
         "Taxis, made up: of the shape of the paper's. Taxi: the data of Kuo et al. 2018 (Manhattan). The "
-        "paper's own two files are not available here.",
+        "paper's own two files are not available here."
     ]
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})
 

@@ -75,7 +75,7 @@ def taxi_table(runs: DataFrame, readme: Mapping[str, int] | None) -> Part:
         "Earth mover's distance per region, total ε = 1; means over runs, and the standard deviation of one "
         "run (std). “One seed”: every region's noise is drawn with the same seed, which is not private. "
         "“Fit”: Hc's least absolute deviation fit has many optima; a release takes the lowest in every "
-        "entry.",
+        "entry."
     ]
     frames = {"bottom_up": pd.DataFrame(rows), "coherence": coherence()}
     texts.append(
@@ -132,7 +132,7 @@ def naive_answers(found: DataFrame) -> Part:
     table = pd.concat([pd.DataFrame(printed), table], ignore_index=True)
     texts = [
         "The root alone at ε = 1, earth mover's distance. “Reduced at the largest sizes” and “at the "
-        "smallest sizes” are ends of the face of optima for p = 1.",
+        "smallest sizes” are ends of the face of optima for p = 1."
     ]
     return Part("naive_answers", "The naive row: which answer?", texts, {"naive_answers": table})
 

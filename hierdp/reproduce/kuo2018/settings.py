@@ -70,13 +70,7 @@ class Settings:
 
 
 QUICK = Settings(
-    runs=1,
-    table_runs=3,
-    coast_runs=1,
-    nation_runs=0,
-    epsilons=(0.1,),
-    vertices=False,
-    joint_runs=2,
+    runs=1, table_runs=3, coast_runs=1, nation_runs=0, epsilons=(0.1,), vertices=False, joint_runs=2
 )
 
 QUICK_NOTE = (

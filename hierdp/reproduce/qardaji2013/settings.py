@@ -42,14 +42,7 @@ class Settings:
     curve_sizes: int = 15
 
 
-QUICK = Settings(
-    runs=2,
-    matrix_bins=32,
-    steps=200,
-    sampled_bins=2**10,
-    break_even_bins=60,
-    curve_sizes=8,
-)
+QUICK = Settings(runs=2, matrix_bins=32, steps=200, sampled_bins=2**10, break_even_bins=60, curve_sizes=8)
 
 QUICK_NOTE = (
     "Formulas that take long are computed for fewer bins: nothing follows for more. Figure 3 has two runs, "

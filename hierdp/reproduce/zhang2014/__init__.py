@@ -6,14 +6,7 @@ from pathlib import Path
 
 from hierdp.reproduce.runs import said
 from hierdp.reproduce.study import Study
-from hierdp.reproduce.zhang2014 import (
-    definitions,
-    experiments,
-    hierarchical,
-    optimum,
-    parts,
-    theorems,
-)
+from hierdp.reproduce.zhang2014 import definitions, experiments, hierarchical, optimum, parts, theorems
 from hierdp.reproduce.zhang2014.bound import bound
 from hierdp.reproduce.zhang2014.data import histograms
 from hierdp.reproduce.zhang2014.settings import QUICK, QUICK_NOTE, Settings
