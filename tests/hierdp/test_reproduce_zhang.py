@@ -19,8 +19,7 @@ from hierdp.reproduce import zhang2014
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts
 from hierdp.reproduce.zhang2014.bound import bound
-from hierdp.reproduce.zhang2014.data import drawn, histograms
-from hierdp.reproduce.zhang2014.finer import LARGEST, net_trace, search_log
+from hierdp.reproduce.zhang2014.data import LARGEST, drawn, histograms, net_trace, search_log
 from hierdp.reproduce.zhang2014.settings import METHODS as NAMES
 from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 from hierdp.tables.binning import Histogram
