@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.which_wins.flows import FLOWS
-from benchmarks.which_wins.histograms import BINS, HISTOGRAMS, KLD, MAP, NOT_PRIVATE, RANGES, RIVALS
+from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, RANGES
 from benchmarks.which_wins.rows import SETTING
 from benchmarks.which_wins.sizes import EMD, L1, SIZES
 
@@ -33,6 +33,8 @@ COMMANDS = {
     **{name: f"top-down --method {name}" for name in ("InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")},
     "AHP": "clustering",
     **{name: f"clustering --method {name}" for name in ("AHP-by-place", "NF", "PHP", "GS", "Laplace")},
+    **{name: f"clustering --method {name}" for name in ("PrivTree", "DAWA")},
+    "DAWA for bins": "clustering --method DAWA --workload bins",
     "H_b^c": "range-query",
     "non-negative H_b^c": "range-query --repair non-negative",
     "H_2^c": "range-query --method H_2^c",
@@ -122,9 +124,9 @@ TINY = 1e-9
 """Means below this count as this: some methods invent no cells."""
 
 
-def choice(found: DataFrame, without: tuple[str, ...] = NOT_PRIVATE) -> Choice | None:
+def choice(found: DataFrame) -> Choice | None:
     """The best methods among means of one need and ε, if any; a method must be in all settings."""
-    here = found[~found.method.isin(without)]
+    here = found[found.method != BOUND]
     if here.empty:
         return None
     grouped = here.groupby(list(SETTING), dropna=False)["mean"]
@@ -134,8 +136,7 @@ def choice(found: DataFrame, without: tuple[str, ...] = NOT_PRIVATE) -> Choice |
     by = ratio.groupby(here.method)
     scores: Series = by.mean()[by.size() == grouped.ngroups].sort_values(kind="stable")
     alike = scores.index[scores <= scores.iloc[0] + np.log(ALIKE)]
-    order = [*COMMANDS, *RIVALS]
-    methods = tuple(sorted(alike, key=order.index))
+    methods = tuple(sorted(alike, key=[*COMMANDS].index))
     rest = scores.drop(alike)
     over = float(np.exp(rest.iloc[0] - scores.iloc[0])) if len(rest) else np.nan
     best = int((tied & (here.method == methods[0]).to_numpy()).sum())
@@ -151,27 +152,18 @@ def decision(found: DataFrame) -> DataFrame:
         cells, methods = {}, []
         here = need.of(found)
         for epsilon in EPSILONS:
-            group = here[here.epsilon == epsilon]
-            best = choice(group)
-            ours = choice(group, (*NOT_PRIVATE, *RIVALS))
-            said = "" if best is None or ours is None else _said(best, ours, group)
-            cells[f"ε = {epsilon:g}"] = said
-            methods += [] if ours is None else [ours.methods[0]]
+            best = choice(here[here.epsilon == epsilon])
+            cells[f"ε = {epsilon:g}"] = "" if best is None else _said(best)
+            methods += [] if best is None else [best.methods[0]]
         named = ", ".join(f"`{COMMANDS[name]}`" for name in dict.fromkeys(methods))
         table.append({"table": need.table, "you need": need.need, **cells, "hierdp release": named})
     return pd.DataFrame(table)
 
 
-def _said(best: Choice, ours: Choice, group: DataFrame) -> str:
-    """``AHP ×1.8 (4/5)``; in italics if a rival is best, followed by hierdp's best and its multiple."""
-    text = ", ".join(best.methods)
-    text += f" ×{_times(best.over)}" if best.next else ""
-    text += f" ({best.best}/{best.settings})"
-    if best.methods[0] not in RIVALS:
-        return text
-    errors = [group[group.method == one]["mean"] for one in (ours.methods[0], best.methods[0])]
-    behind = np.exp(np.mean(np.log(errors[0])) - np.mean(np.log(errors[1])))
-    return f"*{text}*; {ours.methods[0]}: {_times(float(behind))} times"
+def _said(best: Choice) -> str:
+    """``AHP ×1.8 (4/5)``."""
+    more = f" ×{_times(best.over)}" if best.next else ""
+    return f"{', '.join(best.methods)}{more} ({best.best}/{best.settings})"
 
 
 def _times(factor: float) -> str:

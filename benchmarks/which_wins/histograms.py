@@ -1,4 +1,4 @@
-"""Histograms and sums over ranges: Zhang et al. 2014, Qardaji et al. 2013, DAWA and PrivTree."""
+"""Histograms and sums over ranges: the methods of `clustering` and `range-query`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rivals.dawa import dawa
-from benchmarks.rivals.partition import DYADIC, PROGRAM, PROVED
-from benchmarks.rivals.privtree import privtree
-from benchmarks.rivals.weights import single_bins
 from benchmarks.which_wins.rows import Row, row
 from hierdp.analysis.bayes_bound import least_errors
 from hierdp.mechanisms.clustering import METHODS as CLUSTERINGS
@@ -49,10 +45,9 @@ class Case:
     epsilon: float
 
 
-def _clusters(name: str, counts: Ints, epsilon: float, seed: int) -> NDArray[np.float64]:
-    return (
-        CLUSTERINGS[name].publish(counts.ravel(), epsilon, SimulatedNoise(seed)).counts.reshape(counts.shape)
-    )
+def _clusters(name: str, counts: Ints, epsilon: float, seed: int, **options: str) -> NDArray[np.float64]:
+    made = CLUSTERINGS[name].publish(counts, epsilon, SimulatedNoise(seed), **options)
+    return made.counts.reshape(counts.shape)
 
 
 def _ranges(name: str, repair: str | None, counts: Ints, epsilon: float, seed: int) -> NDArray[np.float64]:
@@ -61,40 +56,25 @@ def _ranges(name: str, repair: str | None, counts: Ints, epsilon: float, seed: i
     return np.asarray(made.box(at, at + 1)[0]).reshape(counts.shape)
 
 
-def _dawa(noise: str, counts: Ints, epsilon: float, seed: int, **more: Any) -> NDArray[np.float64]:
-    made = dawa(counts, epsilon, seed, noise=noise, **more)
-    assert made.proved, "the cut or the sums are not proved to be optimal"
-    return made.counts
-
-
-def _privtree(counts: Ints, epsilon: float, seed: int) -> NDArray[np.float64]:
-    return privtree(counts, epsilon, seed)[0]
-
-
 PUBLISH: dict[str, Publish] = {
     **{name: partial(_clusters, name) for name in ("AHP", "AHP-by-place", "NF", "PHP", "GS", "Laplace")},
+    "PrivTree": partial(_clusters, "PrivTree"),
+    "DAWA": partial(_clusters, "DAWA"),
+    "DAWA for bins": partial(_clusters, "DAWA", workload="bins"),
     "H_b^c": partial(_ranges, "H_b^c", None),
     "non-negative H_b^c": partial(_ranges, "H_b^c", "non-negative"),
     "H_2^c": partial(_ranges, "H_2^c", None),
     "Wavelet": partial(_ranges, "Wavelet", None),
-    "dyadic DAWA": partial(_dawa, DYADIC),
-    "dyadic DAWA for bins": partial(_dawa, DYADIC, workload=single_bins),
-    "DAWA on all runs": partial(_dawa, PROVED),
-    "DAWA's program": partial(_dawa, PROGRAM),
-    "PrivTree": _privtree,
 }
 """SF is left out: it takes seconds to minutes. Its errors are in docs/zhang2014.md."""
 
-MAPS = ("AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c", "non-negative H_b^c", "Quadtree", "Wavelet")
+MAPS = (
+    "AHP", "AHP-by-place", "PHP", "Laplace", "PrivTree", "DAWA", "DAWA for bins",
+    "H_b^c", "non-negative H_b^c", "Quadtree", "Wavelet",
+)  # fmt: skip
 """Methods on a map: all of two dimensions, and some on the flattened map."""
 
 PUBLISH["Quadtree"] = partial(_ranges, "Quadtree", None)
-
-RIVALS = ("dyadic DAWA", "dyadic DAWA for bins", "DAWA on all runs", "DAWA's program", "PrivTree")
-"""Not methods of hierdp: there is no command for them."""
-
-NOT_PRIVATE = ("DAWA's program", BOUND)
-"""Shown, and left out of comparisons: one is not ε-DP, one is not a method."""
 
 
 def cases(data: Path, seed: int) -> list[Case]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.which_wins.decision import decision
 from benchmarks.which_wins.flows import FLOWS, METHODS
-from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, NOT_PRIVATE, RANGES
+from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, RANGES
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import EMD, L1, SIZES, WAYS
 
@@ -28,10 +28,7 @@ HEADS = dict(
     )
 )
 
-RIVAL_COLUMNS = (
-    "AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c",
-    "dyadic DAWA", "DAWA on all runs", "DAWA's program", "PrivTree", BOUND,
-)  # fmt: skip
+PLACE_COLUMNS = ("AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c", "DAWA", "DAWA for bins", "PrivTree", BOUND)
 
 
 def filled(text: str, rows: DataFrame) -> str:
@@ -105,7 +102,7 @@ def _sizes(figure: str, at: str, metric: str, _: DataFrame, found: DataFrame) ->
 
 def _winners(kind: str, metric: str, _: DataFrame, found: DataFrame) -> str:
     """The best method of each setting, with its interval; and the next one."""
-    here = found[(found.kind == kind) & (found.metric == metric) & ~found.method.isin(NOT_PRIVATE)]
+    here = found[(found.kind == kind) & (found.metric == metric) & (found.method != BOUND)]
     here = here[here["mean"].notna()]
     epsilons = sorted(set(here.epsilon))
     flows = kind == FLOWS
@@ -146,20 +143,20 @@ def _two(cells: DataFrame) -> str:
     return f"**{one.method}** {shown(one['mean'])} ± {shown(one.half)} ({more}{ties})"
 
 
-def _rivals(metric: str, _: DataFrame, found: DataFrame) -> str:
+def _by_place(metric: str, _: DataFrame, found: DataFrame) -> str:
     """All methods beside DAWA and PrivTree."""
     here = found[(found.kind == HISTOGRAMS) & (found.metric == metric) & (found.data != MAP)]
-    columns = [name for name in RIVAL_COLUMNS if name in set(here.method)]
+    columns = [name for name in PLACE_COLUMNS if name in set(here.method)]
     table = []
     for (data, epsilon), group in here.groupby(["data", "epsilon"], sort=False):
         cells = group.set_index("method")
-        fair = cells.loc[[name for name in columns if name not in NOT_PRIVATE]]
+        fair = cells.loc[[name for name in columns if name != BOUND]]
         least = fair["mean"].min()
         row = [str(data), f"{epsilon:g}"]
         for name in columns:
             mean, half = cells["mean"][name], cells.half[name]
             value = shown(mean) if name == BOUND else f"{shown(mean)} ± {shown(half)}"
-            row.append(f"**{value}**" if name not in NOT_PRIVATE and mean == least else value)
+            row.append(f"**{value}**" if name != BOUND and mean == least else value)
         table.append(row)
     return lines(["data", "ε", *columns], table)
 
@@ -188,8 +185,8 @@ TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {
     "kld": partial(_winners, HISTOGRAMS, KLD),
     "bins": partial(_winners, HISTOGRAMS, BINS),
     "ranges": partial(_winners, HISTOGRAMS, RANGES),
-    "rivals-kld": partial(_rivals, KLD),
-    "rivals-bins": partial(_rivals, BINS),
-    "rivals-ranges": partial(_rivals, RANGES),
+    "places-kld": partial(_by_place, KLD),
+    "places-bins": partial(_by_place, BINS),
+    "places-ranges": partial(_by_place, RANGES),
 }
 """The tables, by name."""

@@ -32,7 +32,7 @@ LIMITS = {"small": 100, "medium": 10_000}
 set."""
 
 NO_STEPS = ("ChangePoints", "MinCostFlow")
-"""Models that are not steps of releases: they are for proofs of other libraries' answers."""
+"""Models without random instances here: the benchmark's problems were chosen when no release solved them."""
 
 INSTANCES = 1
 """Random instances of each model and size."""

@@ -9,6 +9,7 @@ from typing import Any
 from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, bound_of, check_epsilon, of_one_row, spends_of
+from hierdp.privacy.decaying_threshold import loss_of, step_of
 from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
 from hierdp.privacy.whom import Whom
 from hierdp.record.release import WARNING
@@ -98,7 +99,8 @@ def _loss(spend: Spend) -> float | None:
         return spend.times * ratio**2 / 2
     if spend.noise == "permute-and-flip":
         return spend.times * 2 * ratio
-    return None
+    step = step_of(spend.noise)
+    return None if step is None else loss_of(spend.scale / spend.sensitivity, step)
 
 
 def _against_its_law(spend: Spend) -> str:

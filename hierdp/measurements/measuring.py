@@ -21,9 +21,11 @@ from hierdp.measurements.recording import Recording
 from hierdp.measurements.redundant_sums import OfLevel, of_parents, redundant_sums
 from hierdp.measurements.rows import Piece
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, Spend, split, sum_of
+from hierdp.privacy.decaying_threshold import decay_of, decided
 from hierdp.privacy.noise import Noise, announce
 from hierdp.privacy.redundant_sums import Recovered, RedundantSums
 from hierdp.privacy.threshold import Changes
+from models import Tree
 from models.arithmetic.arrays import Ints
 
 CLOSE = 1e-9
@@ -74,6 +76,8 @@ class Measuring:
         """Measure a query, and record the answers and the loss."""
         if query.noise == CHOICE:
             made = self._chosen(query)
+        elif query.splits is not None:
+            made = self._decided(query, query.splits)
         elif query.threshold is not None:
             made = self._large(query, *query.threshold)
         else:
@@ -124,6 +128,11 @@ class Measuring:
         positions, counts = query.of(self._truth)
         kept, noisy = self._noise.stable(counts, query.name, changes, query.loss, least)
         return Measurement(noisy.spend, noisy.counts, positions[kept])
+
+    def _decided(self, query: Query, tree: Tree) -> Measurement:
+        decay = decay_of(query.loss, max(2, tree.most_children))
+        split, spend = decided(tree, query.of(self._truth), query.name, self._noise, decay)
+        return Measurement(spend, split[tree.internal])
 
     def _chosen(self, query: Query) -> Measurement:
         sensitivity = int(query.sensitivity)
@@ -293,7 +302,7 @@ class Recorded:
         for part in parts:
             if level is not None and part.size:
                 self.redundant += level.add(part)
-            if query.noise != CHOICE:
+            if query.noisy:
                 self._recover(spend.query, part)
             yield part
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hierdp.privacy.budget import CHOICE, GEOMETRIC
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC
+from hierdp.privacy.decaying_threshold import DECAYING, decay_of
 from hierdp.privacy.noise import delta_of, dropping
 from hierdp.privacy.threshold import Changes
 from models import Tree
@@ -89,8 +90,11 @@ class Query:
     threshold : Threshold, optional
         If only noisy counts that reach a threshold are recorded. Then `answers` is the number of all counts,
         and `of` gives the positions of the positive ones, in ascending order, and these counts.
+    splits : Tree, optional
+        If the answers are decisions which nodes of a tree are split, 1 or 0 for each node with children, and
+        `of` gives the counts of all nodes.
     allowed : callable, optional
-        Whether these answers of a private choice exist.
+        Whether these answers of a private choice, or decisions, exist.
     in_sequence : bool
         Whether each answer is a private choice that depends on those before it; they share the loss equally.
     which : tuple of int arrays, optional
@@ -113,6 +117,7 @@ class Query:
     cells: Ints | None = None
     parents: Parents | None = None
     threshold: Threshold | None = None
+    splits: Tree | None = None
     allowed: Callable[[Ints], bool] | None = None
     in_sequence: bool = False
     in_parts: bool = False
@@ -122,6 +127,11 @@ class Query:
     def times(self) -> int:
         """The number of measurements that the query stands for."""
         return self.answers if self.in_sequence else 1
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the answers are the true ones plus noise."""
+        return self.noise in (GEOMETRIC, GAUSSIAN)
 
     @property
     def delta(self) -> float | None:
@@ -185,6 +195,28 @@ def choices(
         return bool(((chosen >= 0) & (chosen < most)).all())
 
     return Query(name, sensitivity, loss, most.size, scores, CHOICE, allowed=allowed)
+
+
+def splits(name: str, loss: float, tree: Tree) -> Query:
+    """Decisions which nodes of a tree over the true counts are split; see `decaying_threshold`.
+
+    Parameters
+    ----------
+    name : str
+    loss : float
+        ε of all decisions together.
+    tree : Tree
+        Public; its leaves have the true counts.
+    """
+    above = tree.parent[tree.internal[1:]]
+
+    def allowed(split: Ints) -> bool:
+        made: Ints = np.zeros(tree.size, dtype=np.int64)
+        made[tree.internal] = split
+        return bool((split >= 0).all() and (split[1:] <= made[above]).all() and split[0] <= 1)
+
+    law = f"{DECAYING}{decay_of(loss, max(2, tree.most_children)).step}"
+    return Query(name, 1, loss, tree.internal.size, tree.sum_up, law, splits=tree, allowed=allowed)
 
 
 def over_threshold(

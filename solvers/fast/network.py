@@ -1,4 +1,4 @@
-"""Flows of least cost (`MinCostFlow`): cost scaling, and potentials of anybody's flow."""
+"""Flows of least cost (`MinCostFlow`): shortest paths, cost scaling, and potentials of anybody's flow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import numpy as np
 from models import MinCostFlow
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.kernels import kernel
 from models.certificate import Witness
 from models.witnesses.scaled import over_one_unit, plus, times
 from solvers.fast.flow import least_cost_flow
 from solvers.fast.no_path import NoFastPath
 
+LONGEST = 2**61
+"""All lengths of paths are below this."""
+
 
 def solve_min_cost_flow(model: MinCostFlow) -> tuple[Ints | None, Witness | None]:
-    """A flow of least cost by cost scaling, and its potentials; ``(None, None)`` if there is no flow.
+    """A flow of least cost, and its potentials; ``(None, None)`` if there is no flow.
 
     Raises
     ------
@@ -29,7 +33,7 @@ def solve_min_cost_flow(model: MinCostFlow) -> tuple[Ints | None, Witness | None
         raise NoFastPath("the costs as whole numbers over one unit pass 64 bits")
     if not model.room.size:
         return (None, None) if model.supplies.any() else (model.room, None)
-    found = least_cost_flow(*model.arcs, model.room, cost, model.supplies)
+    found = _forward_path(model, cost) or least_cost_flow(*model.arcs, model.room, cost, model.supplies)
     if found is None:
         return None, None
     flow, potentials = found
@@ -71,3 +75,40 @@ def _over(whole: Array, unit: int) -> Array:
     if unit == 1:
         return whole
     return exact.objects((Fraction(value, unit) for value in whole.tolist()), whole.shape)
+
+
+def _forward_path(model: MinCostFlow, cost: Ints) -> tuple[Ints, Ints] | None:
+    """A shortest path from the first node to the last, if all arcs lead to later nodes, and all lengths.
+
+    None if the model is something else, some node cannot be reached, or lengths pass 61 bits.
+    """
+    (tail, head), supply = model.arcs, model.supplies
+    ends = supply.size > 1 and supply[0] == 1 and supply[-1] == -1 and not supply[1:-1].any()
+    if not ends or (tail >= head).any() or not model.room.all() or exact.reach(cost) >= LONGEST:
+        return None
+    order = np.argsort(head, kind="stable")
+    first = np.searchsorted(head[order], np.arange(supply.size + 1))
+    length, last = np.zeros(supply.size, np.int64), np.zeros(supply.size, np.int64)
+    if not _lengths(first, tail[order], cost[order], length, last, LONGEST):
+        return None
+    flow, node = np.zeros(cost.size, np.int64), supply.size - 1
+    while node > 0:
+        flow[order[last[node]]] = 1
+        node = int(tail[order[last[node]]])
+    return flow, length
+
+
+@kernel()
+def _lengths(first: Any, tail: Any, cost: Any, length: Any, last: Any, longest: int) -> bool:
+    """The length of a shortest path to each node, and its last arc; whether all have one below `longest`."""
+    for node in range(1, length.size):
+        least = longest
+        for arc in range(first[node], first[node + 1]):
+            there = length[tail[arc]] + cost[arc]
+            if there < least:
+                least = there
+                last[node] = arc
+        if not -longest < least < longest:
+            return False
+        length[node] = least
+    return True

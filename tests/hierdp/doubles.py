@@ -125,6 +125,7 @@ def everything_in(folder) -> str:
 
 def clustered(method, counts, epsilon, noise, **options):
     """What a method of `clustering` publishes of true counts, with the `spends` of its measurements."""
-    measure = Measuring(np.asarray(counts), noise)
-    made = METHODS[method].run(len(counts), epsilon, measure, Step.solve, **options)
+    counts = np.asarray(counts)
+    measure = Measuring(counts.ravel(), noise)
+    made = METHODS[method].run(counts.shape, epsilon, measure, Step.solve, **options)
     return SimpleNamespace(**vars(made), spends=measure.measurements.spends)

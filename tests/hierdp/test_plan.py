@@ -290,6 +290,7 @@ PLANNED = {
 NEVER_TOGETHER = {
     *("--regions", "--region-levels", "--region-parents", "--region-codes", "--prefixes", "--like"),
     *("--plan", "--size-budget", "--dates", "--names", "--clusters", "--largest", "--width"),
+    "--workload",
     *("--level-share", "--query-share", "--invariant", "--bound", "--rows-per-person"),
 }
 """Other ways of giving the same, and options of some methods; each has tests of its own."""

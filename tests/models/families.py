@@ -349,6 +349,11 @@ def min_cost_flow():
         yield models.MinCostFlow(tail, head, parts, supply.astype(np.int64), capacity)
         if cost.min() >= 0:
             yield models.MinCostFlow(tail, head, cost / 8, supply.astype(np.int64))
+    for seed in range(40):  # a unit from the first node to the last, by arcs to later nodes
+        rng = np.random.default_rng(seed)
+        arcs = [(0, 1), (1, 2), (2, 3), *(np.sort(rng.permutation(4)[:2]) for _ in range(2))]
+        tail, head = rng.permutation(np.array(arcs)).T
+        yield models.MinCostFlow(tail, head, rng.integers(-2, 4, 5), [1, 0, 0, -1], np.full(5, 1 + seed % 2))
 
 
 def merging_answers(model):

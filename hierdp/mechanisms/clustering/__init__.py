@@ -19,8 +19,8 @@ Release a histogram in which similar bins share their cluster's mean (ε-DP; AHP
 
 TABLE is a Parquet or CSV file with one row per person, or with counts. Neighbouring tables differ by one
 person in one bin; with --person, in several. The bins are public: choose them, and the options below, without
-looking at the data. It suits data with many similar bins, especially empty ones. For sums over ranges of
-bins, see `hierdp release range-query`.
+looking at the data. It suits data with many similar bins, especially empty ones; PrivTree and DAWA, if
+neighbouring bins are alike. For sums over ranges of bins, see `hierdp release range-query`.
 
 Ages in years:
   hierdp release clustering people.csv --numbers age=0:120 --epsilon 1 --out ages
@@ -45,6 +45,8 @@ MECHANISM = Mechanism(
         MethodInfo("AHP-empirical", "Clustering into so many", f"{ZHANG}, Alg. 2"),
         MethodInfo("AHP-greedy", "none: the greedy rule", f"{ZHANG}, Alg. 3"),
         MethodInfo("AHP-by-place", "Clustering, zeros cut by place", "beyond the paper"),
+        MethodInfo("PrivTree", "none: boxes by private choices", "Zhang, Xiao & Xie 2016"),
+        MethodInfo("DAWA", "MinCostFlow, ConstrainedInference", "Li, Hay & Miklau 2014"),
         MethodInfo("NF", "Segmentation", f"{XU}, NoiseFirst"),
         MethodInfo("SF", "none: boundaries by private choices", f"{XU}, StructureFirst"),
         MethodInfo("PHP", "none: cuts by private choices", "Acs, Castelluccia & Chen 2012"),

@@ -36,7 +36,7 @@ COUNTS = "counts, to sort and cluster the bins"
 
 
 def ahp(
-    bins: int,
+    shape: tuple[int, ...],
     epsilon: float,
     measure: Measure,
     solve: Solving,
@@ -49,7 +49,8 @@ def ahp(
 
     Parameters
     ----------
-    bins : int
+    shape : tuple of int
+        Bins along each axis.
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure, solve : callable
@@ -71,6 +72,7 @@ def ahp(
     share = check_share(share)
     if not (math.isfinite(eta) and eta >= 0):
         raise InputError(f"eta is {eta}: it must be 0 or more")
+    bins = math.prod(shape)
     for_order, for_sums = split(epsilon, 2, (share, 1 - share))
     noisy = measure(query.counts(COUNTS, for_order, bins)).answers
     values, order = sorted_counts(noisy, for_order, eta)

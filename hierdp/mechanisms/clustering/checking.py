@@ -28,8 +28,8 @@ def rerun(
     settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
     options = {name: settings[name] for name in method.takes if name in settings}
     axes = axes_of(table, settings["axes"])
-    bins = math.prod(axis.bins for axis in axes)
-    published = method.run(bins, manifest["budget"]["epsilon"], measure, solve, **options)
+    shape = tuple(axis.bins for axis in axes)
+    published = method.run(shape, manifest["budget"]["epsilon"], measure, solve, **options)
     return table_of(axes, published), {"axes": [axis.as_dict() for axis in axes], **published.settings}
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from hierdp.analysis.bayes_bound import least_errors
-from hierdp.mechanisms.clustering.ahp import SHARE
+from hierdp.mechanisms.clustering import ahp, dawa
+from hierdp.mechanisms.clustering.ahp_rules import RULES
+from hierdp.mechanisms.clustering.dawa import cluster_deviation
 from hierdp.mechanisms.clustering.mechanism import checked
 from hierdp.mechanisms.clustering.structure_first import FOR_LARGEST
 from hierdp.mechanisms.expected import Expected, RowsOfAPerson, frame, geometric_deviation
@@ -19,6 +22,9 @@ from hierdp.tables import read
 from hierdp.tables.columns import refuse, whole_of
 from hierdp.tables.sources import run
 from models.arithmetic.arrays import Ints
+
+SHARES = {**dict.fromkeys(RULES, ahp.SHARE), "DAWA": dawa.SHARE}
+"""The share of ε for finding clusters by default, if it is not a half."""
 
 BIAS = (
     "The bins of a cluster share its mean: their bias depends on the data and on the clusters, so the "
@@ -52,6 +58,9 @@ def expected(
         int | None, Option("SF: a public upper bound on the counts.", "NUMBER", least=1)
     ] = None,
     width: Annotated[int | None, Option("GS: bins per cluster.", "NUMBER", least=1)] = None,
+    workload: Annotated[
+        str | None, Option("DAWA: what clusters are measured for, ranges (default) or bins.", "NAME")
+    ] = None,
     rows_per_person: RowsOfAPerson = 1,
     public_counts: Annotated[
         Any,
@@ -64,7 +73,10 @@ def expected(
     ] = None,
 ) -> Expected:
     """The noise in the counts of a clustered histogram, and the least error on bins like public ones."""
-    found = _expected(epsilon, bins, method, share, clusters, largest, width, rows_per_person)
+    given = {
+        "share": share, "clusters": clusters, "largest": largest, "width": width, "workload": workload
+    }  # fmt: skip
+    found = _expected(epsilon, bins, method, given, rows_per_person)
     if public_counts is None:
         return found
     counts = _counts_of(public_counts)
@@ -85,13 +97,10 @@ def _expected(
     epsilon: float,
     bins: int,
     method: str,
-    share: float | None,
-    clusters: int | None,
-    largest: int | None,
-    width: int | None,
+    given: Mapping[str, Any],
     rows_per_person: int,
 ) -> Expected:
-    given = {"share": share, "clusters": clusters, "largest": largest, "width": width}
+    share, clusters, largest, width, workload = given.values()
     checked(method, {name: value for name, value in given.items() if value is not None})
     budget = of_one_row(epsilon, rows_per_person)
     if method in ("Laplace", "NF"):
@@ -111,10 +120,15 @@ def _expected(
     if method == "GS":
         width = math.isqrt(bins - 1) + 1 if width is None else width
         many = f"{-(-bins // width):,}, of {width:,} bins each"
-    part = check_share(share if share is not None else SHARE if method.startswith("AHP") else 0.5)
-    noise = geometric_deviation(1, budget if known else split(budget, 2, (part, 1 - part))[1])
+    part = check_share(share if share is not None else SHARES.get(method, 0.5))
+    for_sums = budget if known else split(budget, 2, (part, 1 - part))[1]
+    use = "bins" if method != "DAWA" else (workload or "ranges")
     sizes = {1, 10, 100, bins} if method != "GS" else {width or 1}
-    rows = [_row(f"a bin in a cluster of {n:,}", n, noise / n) for n in sorted(sizes) if n <= bins]
+    rows = [
+        _row(f"a bin in a cluster of {n:,}", n, cluster_deviation(max(1, bins // n), for_sums, use) / n)
+        for n in sorted(sizes)
+        if n <= bins
+    ]
     return Expected(method, frame(rows), (BIAS, f"Number of clusters: {many}."), epsilon, ("counts_of",))
 
 

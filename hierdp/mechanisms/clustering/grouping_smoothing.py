@@ -26,14 +26,19 @@ COUNTS = "counts, to sort the bins"
 
 
 def gs(
-    bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 0.5, width: int | None = None
+    shape: tuple[int, ...],
+    epsilon: float,
+    measure: Measure,
+    _: Solving,
+    share: float = 0.5,
+    width: int | None = None,
 ) -> Published:
     """Sort by noisy counts, cut into clusters of one size, and publish their noisy means.
 
     Parameters
     ----------
-    bins : int
-        n.
+    shape : tuple of int
+        Bins along each axis.
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure : callable
@@ -50,6 +55,7 @@ def gs(
     InputError
         If the width is not 1 … n.
     """
+    bins = math.prod(shape)
     width = math.isqrt(bins - 1) + 1 if width is None else width
     if not 1 <= width <= bins:
         raise InputError(f"width is {width}: a cluster has 1 … {bins} bins, as many as the histogram has")

@@ -14,9 +14,11 @@ from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.clustering.ahp import ahp
 from hierdp.mechanisms.clustering.ahp_rules import RULES
+from hierdp.mechanisms.clustering.dawa import dawa
 from hierdp.mechanisms.clustering.grouping_smoothing import gs
 from hierdp.mechanisms.clustering.noise_first import laplace, noise_first
 from hierdp.mechanisms.clustering.php import php
+from hierdp.mechanisms.clustering.priv_tree import priv_tree
 from hierdp.mechanisms.clustering.published import ClusteringMethod, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
 from hierdp.mechanisms.neighbours import PERSON
@@ -37,6 +39,8 @@ METHODS = {
     method.name: method
     for method in (
         *(ClusteringMethod(name, partial(ahp, rule=rule), ("share", "eta")) for name, rule in RULES.items()),
+        ClusteringMethod("PrivTree", priv_tree, ("share",)),
+        ClusteringMethod("DAWA", dawa, ("share", "workload")),
         ClusteringMethod("NF", noise_first, ()),
         ClusteringMethod("SF", structure_first, ("share", "clusters", "largest")),
         ClusteringMethod("PHP", php, ("share",)),
@@ -44,8 +48,8 @@ METHODS = {
         ClusteringMethod("Laplace", laplace, ()),
     )
 }
-"""The methods, by their names in Zhang et al. 2014, §6, and one of ours, AHP-by-place. Their AHP is greedy,
-for speed; ours is optimal.
+"""The methods, by their names in Zhang et al. 2014, §6; two newer ones, PrivTree and DAWA; and one of ours,
+AHP-by-place. Their AHP is greedy, for speed; ours is optimal.
 """
 
 
@@ -72,7 +76,8 @@ def clustering(
 ) -> Release:
     """Release noisy counts of all bins; the bins of a cluster have their common mean.
 
-    Histograms of two or more dimensions are flattened with the last axis fastest, as in DPBench.
+    PrivTree and DAWA halve all axes of a histogram of two or more dimensions; the other methods flatten it,
+    with the last axis fastest, as in DPBench.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ def clustering(
     if clash:
         raise InputError(f"an axis is called {listed(sorted(clash))}, like a column of the result; rename it")
     measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), Steps()
-    published = chosen.run(data.counts.size, epsilon, measure, steps, **options)
+    published = chosen.run(data.counts.shape, epsilon, measure, steps, **options)
     ledger = Ledger(epsilon, 0.0, PERSON, measure.measurements.spends)
     return Release(
         chosen.name,
@@ -141,8 +146,8 @@ def from_table(
     method: Annotated[
         str,
         Option(
-            "AHP, AHP-greedy or AHP-empirical; AHP-by-place, if neighbouring bins are alike; or NF, SF, PHP, "
-            "GS or Laplace, for comparison. See `hierdp mechanisms`.",
+            "AHP, AHP-greedy or AHP-empirical; PrivTree, DAWA or AHP-by-place, if neighbouring bins are "
+            "alike; or NF, SF, PHP, GS or Laplace, for comparison. See `hierdp mechanisms`.",
             "NAME",
         ),
     ] = "AHP",
@@ -150,7 +155,7 @@ def from_table(
         float | None,
         Option(
             "Share of ε for finding clusters, between 0 and 1 (not for NF, Laplace); the rest is for their "
-            "counts. Default: AHP 0.7, others 0.5.",
+            "counts. Default: AHP 0.7, DAWA 0.25, others 0.5.",
             "NUMBER",
         ),
     ] = None,
@@ -166,9 +171,14 @@ def from_table(
         Option("SF: a public upper bound on the counts. Default: a noisy maximum, for ε/20.", "NUMBER"),
     ] = None,
     width: Annotated[int | None, Option("GS: bins per cluster. Default: √bins.", "NUMBER")] = None,
+    workload: Annotated[
+        str | None,
+        Option("DAWA: what clusters are measured for, ranges (default) or single bins.", "NAME"),
+    ] = None,
 ) -> Release:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`."""
     given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
+    given["workload"] = workload
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before reading the table, which may be large
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person, most_per_row, count)

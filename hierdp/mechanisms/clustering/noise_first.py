@@ -6,6 +6,8 @@ is chosen from the noisy counts, at no further cost.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hierdp.measurements import query
@@ -19,7 +21,7 @@ COUNTS = "counts"
 """The measurement, as named in the budget."""
 
 
-def noise_first(bins: int, epsilon: float, measure: Measure, solve: Solving) -> Published:
+def noise_first(shape: tuple[int, ...], epsilon: float, measure: Measure, solve: Solving) -> Published:
     """Replace the noisy counts of each run by their mean.
 
     With noise of variance σ² on a bin, the mean of a run of m bins has an expected squared error of
@@ -31,14 +33,14 @@ def noise_first(bins: int, epsilon: float, measure: Measure, solve: Solving) -> 
 
     Parameters
     ----------
-    counts : int64 array, shape (n,)
-        True counts.
+    shape : tuple of int
+        Bins along each axis.
     epsilon : float
         Budget, for tables that differ by one person in one bin.
     measure, solve : callable
         See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     """
-    noisy = measure(query.counts(COUNTS, epsilon, bins)).answers
+    noisy = measure(query.counts(COUNTS, epsilon, math.prod(shape))).answers
     price = 2 * double_geometric_variance(1 / epsilon)
     marks = solve("runs of bins", Segmentation(noisy, price=price)).solution.x
     clusters = np.cumsum(np.asarray(marks)) - 1
@@ -46,8 +48,9 @@ def noise_first(bins: int, epsilon: float, measure: Measure, solve: Solving) -> 
     return of_clusters(clusters, sums, {"clusters": sums.size}, noisy)
 
 
-def laplace(bins: int, epsilon: float, measure: Measure, _: Solving) -> Published:
+def laplace(shape: tuple[int, ...], epsilon: float, measure: Measure, _: Solving) -> Published:
     """Noise on every bin and nothing else: the baseline for clustering."""
+    bins = math.prod(shape)
     noisy = measure(query.counts(COUNTS, epsilon, bins))
     error = deviation_of(noisy.spend)
     return Published(noisy.answers.astype(np.float64), np.arange(bins), standard_error=error)

@@ -11,6 +11,7 @@ budget unspent, and raises negative means to 0; this one does neither.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -46,7 +47,9 @@ def cut_query(number: int) -> str:
     return f"where to cut each cluster, round {number}"
 
 
-def php(bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 0.5) -> Published:
+def php(
+    shape: tuple[int, ...], epsilon: float, measure: Measure, _: Solving, share: float = 0.5
+) -> Published:
     """Bisect, choose how many cuts to keep, and release the clusters' noisy means.
 
     The measurements are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
@@ -54,8 +57,8 @@ def php(bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 
 
     Parameters
     ----------
-    bins : int
-        n.
+    shape : tuple of int
+        Bins along each axis.
     epsilon : float
         For neighbours that differ by one person, in one bin.
     measure : callable
@@ -63,7 +66,7 @@ def php(bins: int, epsilon: float, measure: Measure, _: Solving, share: float = 
     share : float
         ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
     """
-    share = check_share(share)
+    share, bins = check_share(share), math.prod(shape)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
     rounds = rounds_of(bins)
     of_a_round = split(for_clusters / 2, rounds)[0]

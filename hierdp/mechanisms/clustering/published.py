@@ -51,9 +51,9 @@ class ClusteringMethod:
     ----------
     name : str
     run : callable
-        Takes ``(bins, epsilon, measure, solve, **options)``: the number of bins, the budget for tables that
-        differ by one person in one bin, what answers queries about the true counts of the bins, shape
-        (bins,), and what solves models. Returns `Published`.
+        Takes ``(shape, epsilon, measure, solve, **options)``: the number of bins along each axis, the budget
+        for tables that differ by one person in one bin, what answers queries about the true counts of the
+        bins, shape (bins,), and what solves models. Returns `Published`.
     takes : tuple of str
         Its options.
     """
@@ -63,12 +63,12 @@ class ClusteringMethod:
     takes: tuple[str, ...]
 
     def publish(self, counts: Ints, epsilon: float, noise: Noise, **options: Any) -> Published:
-        """Run it on true counts, shape (n,), with the fast paths."""
-        return self.run(counts.size, epsilon, Measuring(counts, noise), Step.solve, **options)
+        """Run it on true counts, of the axes' shape, with the fast paths."""
+        return self.run(counts.shape, epsilon, Measuring(counts.ravel(), noise), Step.solve, **options)
 
 
 def of_clusters(
-    clusters: Ints, sums: Ints, settings: Mapping[str, Any], noisy: Ints | None = None
+    clusters: Ints, sums: NDArray[Any], settings: Mapping[str, Any], noisy: Ints | None = None
 ) -> Published:
     """Give each bin the mean of its cluster: the cluster's noisy sum divided by its number of bins."""
     means = sums / np.bincount(clusters, minlength=sums.size)

@@ -13,6 +13,7 @@ six. Here F is given, or is a noisy maximum that spends budget.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -38,7 +39,7 @@ LARGEST = "largest count"
 
 
 def structure_first(
-    bins: int,
+    shape: tuple[int, ...],
     epsilon: float,
     measure: Measure,
     _: Solving,
@@ -50,8 +51,8 @@ def structure_first(
 
     Parameters
     ----------
-    bins : int
-        n.
+    shape : tuple of int
+        Bins along each axis.
     epsilon : float
         For neighbours that differ by one person, in one bin.
     measure : callable
@@ -70,7 +71,7 @@ def structure_first(
     InputError
         If an option is out of range.
     """
-    share = check_share(share)
+    share, bins = check_share(share), math.prod(shape)
     k = -(-bins // 10) if clusters is None else clusters
     if not 1 <= k <= bins:
         raise InputError(f"clusters is {k}: {bins} bins form 1 to {bins} runs")

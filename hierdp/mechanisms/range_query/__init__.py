@@ -22,7 +22,8 @@ Release a histogram that answers range queries, with standard errors if known (Î
 
 TABLE is a Parquet or CSV file with one row per person, or with counts. Neighbouring tables differ by
 one person in one bin; with --person, in several. The bins are public: choose them without looking at
-the data, and give a list of names. Query the release with `hierdp query`.
+the data, and give a list of names. Query the release with `hierdp query`. If nearly all bins are empty, or
+Îµ is small, `hierdp release clustering --method DAWA` has smaller errors.
 
 Ages in years, and a query:
   hierdp release range-query people.csv --numbers age=0:120 --epsilon 1 --out ages

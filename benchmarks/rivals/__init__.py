@@ -1,1 +1,0 @@
-"""Newer rivals of the papers' methods for histograms, with simulated noise: DAWA and PrivTree."""
