@@ -102,7 +102,8 @@ def dawa(
     supply = np.zeros(bins + 1, dtype=np.int64)
     supply[0], supply[-1] = 1, -1
     path = MinCostFlow(boxes.first, boxes.first + boxes.sizes, costs, supply)
-    clusters = boxes.clusters(np.flatnonzero(solve("cut into boxes", path).solution.x))
+    chosen = np.asarray(solve("cut into boxes", path).solution.x)
+    clusters = boxes.clusters(np.flatnonzero(chosen))
     settings = {"share": share, "workload": workload, "clusters": int(clusters.max()) + 1}
     measured = _for_ranges if workload == "ranges" else _for_bins
     return of_clusters(clusters, measured(clusters, for_sums, measure, solve), settings)

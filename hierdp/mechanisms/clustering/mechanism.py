@@ -177,8 +177,8 @@ def from_table(
     ] = None,
 ) -> Release:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`."""
-    given = {"share": share, "eta": eta, "clusters": clusters, "largest": largest, "width": width}
-    given["workload"] = workload
+    given: dict[str, Any] = {"share": share, "eta": eta, "clusters": clusters, "largest": largest}
+    given |= {"width": width, "workload": workload}
     options = {name: value for name, value in given.items() if value is not None}
     checked(method, options)  # before reading the table, which may be large
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person, most_per_row, count)
