@@ -314,6 +314,7 @@ HALF = [
     ("range-query", "H_2^c", "first bin", 2000),
     ("range-query", "Wavelet", "first bin", 1333),
     *(("clustering", m, "", 2000) for m in ("AHP", "AHP-greedy", "AHP-by-place", "GS", "PHP", "SF")),
+    *(("clustering", m, "first bin", 4000) for m in ("PrivTree", "DAWA")),
     *(("clustering", m, "", 800) for m in ("Laplace", "NF")),
     *(("count-of-counts", m, "only group", 1066) for m in ("Hc", "Hg")),
     ("count-of-counts", "bottom-up", "", 666),
