@@ -244,17 +244,18 @@ def test_possible_nodes():
 
 
 def test_what_the_authors_spent():
-    for epsilon in authors.EPSILONS:
+    published = authors.published()
+    for epsilon in published.epsilon.unique():
         half = papers_rho_of(authors.half(epsilon, 1e-8), 1e-8)
         assert half == pytest.approx(papers_rho_of(epsilon, 1e-8) / 2)
     assert authors.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
-    assert set(authors.USERS) == set(SETS) == set(authors.FINEST) - {"Italy"}
-    for methods in authors.FINEST.values():
-        assert set(methods) <= set(METHODS)
-        assert all(len(of_epsilon) == 4 for rows in methods.values() for of_epsilon in rows)
-    assert parts._published("random dense", "SH", 10.0) == (4.8, 0, 0.37, 3.6)
-    assert parts._published("random dense", "TDA", 10.0) is None
-    assert parts._published("random dense", "SH", 2.0) is None
+    assert set(authors.USERS) == set(SETS) == set(published.data) - {"Italy"}
+    assert set(published.method) <= set(METHODS)
+    assert not published.isna().any(axis=None)
+    by = published.set_index(["data", "method", "epsilon"])
+    assert by.index.is_unique
+    assert by.loc["random dense", "SH", 10.0].tolist() == [4.8, 0, 0.37, 3.6]
+    assert ("random dense", "TDA", 10.0) not in by.index
 
 
 def test_missing_runs_are_reported(made):

@@ -78,6 +78,7 @@ def figures(runs: DataFrame, settings: Settings, real: Iterable[str]) -> list[Pa
 
 
 REAL = ("commuting", "Italy")
+CASE = ["data", "method", "epsilon"]
 
 
 def _figure(
@@ -100,8 +101,8 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
         ["median", "min", "max", "size"]
     )
     table = table.rename(columns={"median": "median_seconds", "size": "runs"}).reset_index()
-    known = [_published(*row) for row in zip(table.data, table.method, table.epsilon, strict=True)]
-    table["published_seconds"] = [found[3] if found else float("nan") for found in known]
+    known = authors.published().rename(columns={"seconds": "published_seconds"})
+    table = table.merge(known[[*CASE, "published_seconds"]], "left", CASE)
     names = list(dict.fromkeys(first.data))
     drawn, panels, _ = plots.grid(len(names), 4, 3.1, 2.7)
     for axes, name in zip(panels, names, strict=True):
@@ -130,22 +131,19 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
 
 def finest(runs: DataFrame, same: DataFrame) -> Part:
     """The finest level, beside the authors' result files."""
-    import pandas as pd
-
-    here = runs[runs.level == runs.groupby("data")["level"].transform("max")]
-    rows = []
-    for (name, method, epsilon), mine in here.groupby(["data", "method", "epsilon"], sort=False):
-        known = _published(str(name), str(method), float(str(epsilon))) or ()
-        again = same[(same.data == name) & (same.method == method) & (same.epsilon == epsilon)]
-        row: dict[str, Any] = {"data": name, "method": method, "epsilon": epsilon, "runs": len(mine)}
-        for k, metric in enumerate(METRICS):
-            row |= {
-                metric: mine[metric].mean(),
-                f"same_noise_{metric}": again[metric].mean(),
-                f"published_{metric}": known[k] if known else float("nan"),
-            }
-        rows.append(row)
-    table = pd.DataFrame(rows)
+    here = runs[runs.level == runs.groupby("data")["level"].transform("max")].groupby(CASE, sort=False)
+    metrics = list(METRICS)
+    table = here.size().rename("runs").reset_index()
+    again = same.groupby(CASE)[metrics].mean().add_prefix("same_noise_").reset_index()
+    known = (
+        authors.published()
+        .drop(columns="seconds")
+        .rename(columns=lambda name: name if name in CASE else f"published_{name}")
+    )
+    for more in (here[metrics].mean().reset_index(), again, known):
+        table = table.merge(more, "left", CASE)
+    order = [f"{kind}{metric}" for metric in metrics for kind in ("", "same_noise_", "published_")]
+    table = table[[*CASE, "runs", *order]]
     texts = [
         "Means at the finest level. Same noise: our runs with the budgets that the authors' programs spent "
         "(half of ρ; √2·ε for SH). Agreement: over the published means of a method, the median of ours over "
@@ -176,22 +174,17 @@ def agreement(table: DataFrame) -> DataFrame:
 
 def italy(same: DataFrame) -> Part:
     """The authors' results on Italy, beside ours on the commuters with the same budgets."""
-    import pandas as pd
-
-    rows = []
-    here = same[same.data == "commuting"]
-    for method, found in authors.FINEST["Italy"].items():
-        for epsilon, known in zip(authors.EPSILONS, found, strict=True):
-            mine = here[(here.method == method) & (here.epsilon == epsilon)]
-            row: dict[str, Any] = {"method": method, "epsilon": epsilon}
-            for metric, value in zip(METRICS, known, strict=False):
-                row |= {f"Italy_published_{metric}": value, f"commuters_{metric}": mine[metric].mean()}
-            rows.append(row)
+    metrics = list(METRICS)
+    ours = same[same.data == "commuting"].groupby(["method", "epsilon"])[metrics].mean()
+    theirs = authors.published().query("data == 'Italy'").set_index(["method", "epsilon"])[metrics]
+    both = theirs.add_prefix("Italy_published_").join(ours.add_prefix("commuters_"))
+    order = [f"{kind}{metric}" for metric in metrics for kind in ("Italy_published_", "commuters_")]
+    table = both[order].reset_index()
     texts = [
         "Italy's file, which ISTAT publishes, is not available here; the commuters of the United States are "
         "of the same kind. Finest level, with the budgets that the authors' programs spent."
     ]
-    return Part("italy", "Italy, published, beside the commuters", texts, {"italy": pd.DataFrame(rows)})
+    return Part("italy", "Italy, published, beside the commuters", texts, {"italy": table})
 
 
 def utility(runs: DataFrame, settings: Settings) -> Part:
@@ -323,11 +316,6 @@ def _absent(runs: DataFrame, settings: Settings) -> list[str]:
         if without:
             found.append(f"{method} on {', '.join(without)}")
     return found
-
-
-def _published(name: str, method: str, epsilon: float) -> tuple[float, ...] | None:
-    found = authors.FINEST.get(name, {}).get(method)
-    return found[authors.EPSILONS.index(epsilon)] if found and epsilon in authors.EPSILONS else None
 
 
 def _file(name: str) -> str:
