@@ -150,13 +150,13 @@ def test_malformed_data_are_named(weights, epsilon, message):
 )
 def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
     """With a stand-in for cvxpy: its endings become statuses, and it receives accuracy and time limits."""
-    asked = {}
+    options_of = {}
 
     class Failure(Exception):
         pass
 
     def run(solver, **options):
-        asked[solver] = options
+        options_of[solver] = options
         if ended is None:
             raise Failure("no pivot")
 
@@ -170,13 +170,13 @@ def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
         assert (answer.status, answer.bound) == (status, bound)
         assert (answer.variables is not None) == (status in ("optimal", "feasible"))
         assert answer.message or answer.variables is not None
-    assert asked["CLARABEL"] == {
+    assert options_of["CLARABEL"] == {
         "time_limit": 2.5, "tol_infeas_abs": INFEASIBLE, "tol_infeas_rel": INFEASIBLE,
     }  # fmt: skip
-    assert asked["SCS"]["time_limit_secs"] == 2.5
-    assert asked["SCS"]["eps_abs"] == asked["SCS"]["eps_rel"] == 1e-9
+    assert options_of["SCS"]["time_limit_secs"] == 2.5
+    assert options_of["SCS"]["eps_abs"] == options_of["SCS"]["eps_rel"] == 1e-9
     solve_conic(model, "scs")
-    assert "time_limit_secs" not in asked["SCS"]
+    assert "time_limit_secs" not in options_of["SCS"]
     assert solve_conic(model, "highs").status == "unsupported"
 
 

@@ -156,30 +156,6 @@ def test_nothing_at_all():
         assert (solution.status, solution.objective, solution.x.size) == ("optimal", 0, 0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("segments", [1, 2_000_000])
-def test_ten_million_counts_proved(segments):
-    rng = np.random.default_rng(1)
-    n = 10**7 if segments == 1 else 4 * 10**6
-    y = rng.integers(-100, 10**6, n)
-    if segments == 1:
-        model = Chebyshev(y, int(y.sum()) - 12345)
-    else:
-        offsets = np.concatenate([[0], np.sort(rng.integers(0, n + 1, segments - 1)), [n]])
-        sums = np.add.reduceat(np.append(y, 0), np.minimum(offsets[:-1], n)) * (np.diff(offsets) > 0)
-        model = Chebyshev(y, np.maximum(0, sums - 10 * (np.diff(offsets) > 0)), offsets)
-    first = solve(model)
-    assert first.status == "optimal"
-    assert first.gap == 0
-    assert fast.answer(model)[0].tobytes() == first.x.tobytes()
-    worse = first.x.copy()
-    j = int(np.argmax(np.diff(model.data[2])))
-    start = int(model.data[2][j])
-    worse[start] += worse[start + 1]
-    worse[start + 1] = 0
-    assert not model.certificate(worse).optimal
-
-
 def test_objectives_of_many_far_segments_are_exact():
     y = np.full(100, -(2**54))
     solution = solve(Chebyshev(y, np.zeros(100, np.int64), np.arange(101)))

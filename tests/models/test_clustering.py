@@ -9,7 +9,7 @@ import pytest
 
 from models import Clustering, clustering
 from models.witnesses import sorted_runs
-from solvers import fast, prove, solve
+from solvers import fast, solve
 from solvers.fast.clustering import potentials as potentials_of
 from tests.brute import blocks
 from tests.marks import quick, shares
@@ -221,25 +221,6 @@ def test_a_program_is_stated_for_few_values_only():
     with pytest.raises(ValueError, match="401 values have 80,601 runs; a program is stated up to 400"):
         Clustering(np.arange(401), 1).program()
     assert Clustering([1, 2, 4], 1).program().size == 3 + 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [65_536, 1_048_576])
-def test_large_ones_are_proved(n):
-    rng = np.random.default_rng(n)
-    counts = np.floor(rng.pareto(1, n) * 10).clip(0, 1e7).astype(np.int64)
-    for values in (counts,) if n > 10**6 else (counts, rng.normal(0, 99, n), counts * 0):
-        values = np.sort(values)
-        model = Clustering(values, 10.0)
-        solution = solve(model)
-        assert solution.status == "optimal"
-        assert solution.gap <= 1e-9 * max(1, solution.objective)
-        for first in rng.permutation(np.flatnonzero(solution.x)[1:])[:2]:
-            other = solution.x.copy()
-            other[first], other[(first + rng.choice([-40, 40])) % n] = 0, 1
-            proof = prove(model, other)
-            assert float(proof.bound) == pytest.approx(float(solution.objective), rel=1e-9)
-            assert proof.gap == pytest.approx(float(proof.objective - solution.objective), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.usefixtures("in_floats")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models import CostTable
-from solvers import prove, solve
+from solvers import solve
 from solvers.fast.cost_table import merged_table
 from solvers.fast.no_path import NoFastPath
 
@@ -76,19 +76,6 @@ def test_whole_table_is_the_min_plus_convolution():
 def test_slopes_merge_for_convex_tables_only():
     with pytest.raises(NoFastPath, match="slopes merge for convex tables only"):
         merged_table(CostTable([[0, 3, 4]], 1))
-
-
-def test_large_by_certificate():
-    rng = np.random.default_rng(4)
-    tables = [np.cumsum(np.sort(rng.integers(-(10**6), 10**6, 1000))) for _ in range(500)]
-    model = CostTable(tables, 200_000)
-    answer = solve(model)
-    assert answer.certificate.gap == 0
-    moved = answer.x.copy()
-    giver, taker = np.flatnonzero(moved > 0)[0], np.flatnonzero(moved < 999)[-1]
-    moved[giver] -= 1
-    moved[taker] += 1
-    assert prove(model, moved).gap == model.objective(moved) - answer.objective
 
 
 @pytest.mark.parametrize(

@@ -167,12 +167,12 @@ def test_costs_of_cuts_are_those_of_their_runs():
 
 def test_exact_arithmetic_is_used_only_when_needed(monkeypatch):
     """For plain counts only a few runs are added up exactly, for any number of counts; see the module."""
-    asked = []
+    computed = []
     whole = exact_paths._whole_costs
 
     def counted(*given):
         costs, unit = whole(*given)
-        return lambda begin, j: asked.extend(begin) or costs(begin, j), unit
+        return lambda begin, j: computed.extend(begin) or costs(begin, j), unit
 
     monkeypatch.setattr(exact_paths, "_whole_costs", counted)
     rng = np.random.default_rng(4)
@@ -182,6 +182,6 @@ def test_exact_arithmetic_is_used_only_when_needed(monkeypatch):
             Clustering(values.astype(np.int64), 10.0),
             Segmentation(rng.integers(0, 1_000, min(n, 100)), 16),
         ):
-            asked.clear()
+            computed.clear()
             x, _ = fast.answer(model)
-            assert x.sum() <= len(asked) <= 3 * x.sum()
+            assert x.sum() <= len(computed) <= 3 * x.sum()

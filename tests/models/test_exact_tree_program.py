@@ -44,7 +44,7 @@ def test_long_sums_at_every_width(bits):
     assert exact.total(a) == sum(a.tolist())
 
 
-def test_whole_totals_are_asked_for():
+def test_totals_must_be_whole():
     for wrong in (1.0, "1", None, True, np.float64(3)):
         with pytest.raises(ValueError, match="G must be an integer, got"):
             exact.as_total("G", wrong)

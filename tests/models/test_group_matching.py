@@ -181,21 +181,6 @@ def test_many_groups_are_exact():
         ]  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("children", [1, 50])
-def test_a_million_runs_proved(children):
-    rng = np.random.default_rng(1)
-    runs = 10**6 // children
-    tables = [(rng.integers(0, 10**5, runs), rng.integers(0, 6, runs)) for _ in range(children)]
-    groups = sum(int(counts.sum()) for _, counts in tables)
-    counts = rng.multinomial(groups, np.full(10**5, 1e-5))
-    model = GroupMatching((rng.permutation(10**5), counts), tables)
-    solution = solve(model)
-    assert solution.status == "optimal"
-    assert solution.objective == sorted_distance(model)
-    assert fast.answer(model)[0].tobytes() == solution.x.tobytes()
-
-
 def test_infeasible_answers_are_refused_by_name():
     model = GroupMatching(([1, 2], [2, 1]), [([1], [1]), ([3], [2])])
     for x, name in [

@@ -203,43 +203,6 @@ def test_means_beyond_64_bits():
     assert enormous.objective == 10**30 - 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("p", "integer"), [(1, False), (2, True)])
-def test_a_million_entries_proved_and_the_same_twice(p, integer):
-    rng = np.random.default_rng(p)
-    n = 10**6
-    y = np.sort(rng.integers(0, 10**9, n)) + rng.integers(-(10**8), 10**8, n)
-    model = Isotonic(y, p=p, lower=0, last=10**9, integer=integer)
-    first, second = solve(model), solve(model)
-    assert first.status == "optimal"
-    assert first.x.tobytes() == second.x.tobytes()
-    if integer:
-        assert first.gap == 0
-        assert first.objective == exact_cost(model, first.x)
-        if p == 2:
-            assert first.objective > 2**63
-        for _ in range(3):
-            i = int(rng.integers(0, n - 1))
-            run = np.flatnonzero(first.x[:-1] == first.x[i])
-            for part in (slice(run[0], i + 1), slice(i, run[-1] + 1)):
-                step = -1 if part.start == run[0] else 1
-                moved = first.x.copy()
-                moved[part] += step
-                if model.violations(moved):
-                    continue
-                cost = exact_cost(model, moved)
-                assert model.certificate(moved).optimal == (cost == first.objective)
-
-
-@pytest.mark.slow
-def test_ten_million_entries():
-    y = np.random.default_rng(0).integers(-50, 10**6, 10**7)
-    y.partition(5 * 10**6)
-    solution = solve(Isotonic(y, integer=True))
-    assert solution.status == "optimal"
-    assert solution.gap == 0
-
-
 def test_random_makes_instances_of_every_kind():
     rng = np.random.default_rng(5)
     seen = set()

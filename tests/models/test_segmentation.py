@@ -226,20 +226,6 @@ def test_the_least_cost_need_not_be_convex_in_the_number_of_runs():
     assert drops != sorted(drops, reverse=True)
 
 
-@pytest.mark.slow
-def test_large_ones_are_proved():
-    rng = np.random.default_rng(1)
-    n = 2_048
-    steps = np.repeat(rng.integers(0, 1_000, n // 16), 16) + np.rint(rng.laplace(0, 10, n)).astype(np.int64)
-    pareto = np.floor(rng.pareto(1, n) * 10).clip(0, 1e7).astype(np.int64)
-    for values in (steps, pareto, rng.normal(0, 99, n)):
-        for k, price in ((None, 0.0), (None, 400.0), (None, 1e12), (1, 0), (50, 0), (200, 3.0)):
-            model = Segmentation(values, k, price)
-            solution = solve(model)
-            assert solution.status == "optimal"
-            assert solution.gap <= 1e-9 * max(1, solution.objective)
-
-
 @pytest.mark.parametrize("far", [10**12, 2**61])
 def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
     values = np.concatenate([far + np.arange(15) * 7, np.arange(20) * 3, [far, 0, -far]])
