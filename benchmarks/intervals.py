@@ -1,62 +1,110 @@
 """How often intervals cover the true counts of public data, and how wide they are, by size of the true count.
 
-The data are the commuters of New England (two axes, by state and county), the precincts of Delaware (group by
-age), and households made up like the census (group sizes). Each is released many times with simulated noise.
-A row is a data set, a method, a level and a class of true counts, for the intervals of ``hierdp query
---confidence`` ("measured") and, of far fewer releases, for those of the Census Bureau's approximate Monte
-Carlo method ("AMC"), a parametric bootstrap. The counts of a class are not independent, as siblings share
-noise above them; their number says how many there were.
+The data are the commuters of New England (two axes, by state and county), the precincts of four states (group
+by age), and the taxis of Manhattan (groups by size). Each is released many times with simulated noise. A row
+is a data set, a method, a level and a class of true counts. The methods are:
+
+- measured: ``hierdp query --confidence``, for flows at most `EACH` counts of each class, level and release
+- linear programs: ``--method linear-programs``, and on the same counts "measured, the same counts"
+- AMC: approximate Monte Carlo, the Census Bureau's parametric bootstrap (arXiv 2503.19714)
+- SEA BLUE z, t, order: Awan et al.'s three intervals (arXiv 2409.04387) around the best linear unbiased
+  estimate: with its exact variance, with one of 20 simulations, and with their order statistics
+- posterior: the shortest of samples by Gibbs of counts of at least 0, all equally likely before
+
+The counts of a class are not independent, as siblings share noise above them; their number says how many
+there were. The rivals take longer, so they have fewer releases.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numba
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from scipy.stats import t as student
 
 from benchmarks.measuring import DATA, data_file
 from hierdp import Hierarchy, SimulatedNoise
 from hierdp.counts.selection import Selection
-from hierdp.data.census import census
+from hierdp.data.taxi import taxi
 from hierdp.mechanisms.group_size.mechanism import group_size
-from hierdp.mechanisms.intervals import Intervals
+from hierdp.mechanisms.intervals import ends, half_widths
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in
+from hierdp.mechanisms.tabulation.tree_estimate import FIXED
 from hierdp.mechanisms.top_down.mechanism import top_down, true_table
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
+from hierdp.questions.intervals import METHODS, intervals_of
 from hierdp.record.release import Release
 from hierdp.record.written import Written
-from hierdp.tables import Axis, flows
+from hierdp.tables import Axis, GroupSizes, flows
 from hierdp.tables.tabulated import cross_table
+from models import BlockInference, Workload
+from solvers import fast
 
 NEW_ENGLAND = {"23", "33", "50", "25", "44", "09"}
+STATES = ("DE", "RI", "VT", "NM")
 CLASSES = (0, 1, 10, 100, 1_000)
 """The least true counts of the classes."""
 
 CONFIDENCES = (0.9, 0.95)
 
+LADDER = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+"""The confidences of methods that may cover too rarely: at one of them they cover often enough."""
+
 REPLICATES = 25
 """Second releases of a release; the Census Bureau has as many."""
+
+SIMULATIONS = 20
+"""Simulated errors for the variances of SEA BLUE, as its code has."""
 
 EACH = 25
 """The most counts of a class and level of a release whose intervals are made, one by one."""
 
+SWEEPS, KEPT = 600, 200
+"""Of the posterior: rounds through all counts, of which the first third is dropped; samples that are kept."""
+
 Counts = Mapping[str, Any]
 """By level, all counts in a fixed order."""
 
-Question = Callable[[str, int], Selection]
-"""From a level and the position of a count: its question."""
 
-Case = tuple[str, Callable[[int], Release], Callable[[Any], Counts], Question]
-"""Its name, the release of a seed, the counts of a table (None: the true ones), the question of a count."""
+class Linear(NamedTuple):
+    """All measurements of a release, and how its counts follow from the cells of all nodes."""
+
+    model: BlockInference
+    shown: Callable[[Any], Counts]
+    """From an array, shape (nodes, cells)."""
+    first: Callable[[str], Any]
+    """Of a level, the cells of its first count, shape (cells,); the noise of all others is alike."""
+    nodes: Callable[[str], slice]
+    noise: str
+    draw: Callable[[int], Any]
+    """The noise of a run, shape (nodes, answers)."""
+
+
+class Case(NamedTuple):
+    """A data set and a mechanism."""
+
+    name: str
+    release: Callable[[int], Release]
+    counts: Callable[[Any], Counts]
+    """Of a table; of None, the true ones."""
+    question: Callable[[str, int], Selection]
+    again: Callable[[Release, int], Any] | None = None
+    """The table of a second release."""
+    linear: Callable[[Any], Linear] | None = None
+    sampled: bool = True
+    """Whether the model's variables are counts of at least 0, which the posterior draws."""
 
 
 def commuters(folder: Path) -> Iterator[Case]:
@@ -80,7 +128,7 @@ def commuters(folder: Path) -> Iterator[Case]:
         for name, level in named.items():
             here, held = table[table["level"] == level], np.zeros(shape[level])
             at = [
-                pd.Index(places.names[d]).get_indexer(here[axis])
+                pd.Index(places.names[d]).get_indexer(here[axis].to_numpy())
                 for d, axis in zip(depths[level], ("origin", "destination"), strict=True)
             ]
             held[at[0], at[1]] = here["count"]
@@ -102,13 +150,17 @@ def commuters(folder: Path) -> Iterator[Case]:
         def release(run: int, epsilon: float = epsilon) -> Release:
             return top_down(data, epsilon, 1e-8, SimulatedNoise(run), "InfTDA")
 
-        yield f"commuters of New England, ε = {epsilon:g}", release, counts, question
+        yield Case(f"commuters of New England, ε = {epsilon:g}", release, counts, question, _again)
 
 
 def precincts(folder: Path) -> Iterator[Case]:
     """Persons by precinct, group and age."""
-    rows = pd.read_parquet(data_file(folder, "us-precincts-2020.parquet"))
-    rows = rows[rows["state"] == "DE"]
+    every = pd.read_parquet(data_file(folder, "us-precincts-2020.parquet"))
+    for state in STATES:
+        yield _state(state, every[every["state"] == state])
+
+
+def _state(state: str, rows: pd.DataFrame) -> Case:
     plan = plan_of({"attributes": {name: sorted(rows[name].unique()) for name in ("group", "age")}})
     data = cross_table(
         rows, axis=Axis.of(["county", "precinct"]), attributes=plan.attributes, count="persons"
@@ -119,18 +171,31 @@ def precincts(folder: Path) -> Iterator[Case]:
     groups = [str(name) for name in plan.attributes["group"] or ()]
     ages = [str(name) for name in plan.attributes["age"] or ()]
 
-    def counts(table: pd.DataFrame | None) -> Counts:
+    def shown(held: Any) -> Counts:
         found: dict[str, Any] = {}
-        tables = (
-            [everywhere[tree.nodes_of(k)] for k in range(tree.depth + 1)]
-            if table is None
-            else counts_in(table, queries, data.hierarchy)
-        )
-        for name, held in zip(levels, tables, strict=True):
-            shaped = np.asarray(held, float).reshape(len(held), len(groups), len(ages))
+        for k, name in enumerate(levels):
+            shaped = np.asarray(held[tree.nodes_of(k)], float).reshape(-1, len(groups), len(ages))
             found[f"{name}: group × age"] = shaped.ravel()
             found[f"{name}: group"] = shaped.sum(axis=2).ravel()
         return found
+
+    def counts(table: pd.DataFrame | None) -> Counts:
+        if table is None:
+            return shown(everywhere)
+        return shown(np.concatenate(counts_in(table, queries, data.hierarchy)))
+
+    def first(name: str) -> Any:
+        return np.arange(len(groups) * len(ages)) < (1 if name.endswith("age") else len(ages))
+
+    def linear(source: Any) -> Linear:
+        return Linear(
+            source.model,
+            shown,
+            first,
+            lambda name: tree.nodes_of(levels.index(name.split(": ")[0])),
+            GAUSSIAN,
+            partial(_gaussian, source.model),
+        )
 
     def question(name: str, at: int) -> Selection:
         level, query = name.split(": ")
@@ -146,91 +211,208 @@ def precincts(folder: Path) -> Iterator[Case]:
         return Selection(number, {"region": region}, chosen)
 
     def release(run: int) -> Release:
-        return tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), "TopDown")
+        return tabulate(data, plan, 2.0, 1e-10, SimulatedNoise(run), "BlueDown")
 
-    yield "precincts of Delaware, ε = 2", release, counts, question
+    return Case(f"precincts of {state}, ε = 2", release, counts, question, _again, linear)
 
 
-def households(_: Path) -> Iterator[Case]:
-    """Households by size, made up."""
-    data = census(groups=200_000, leaves=104, max_size=50)
+def taxis(folder: Path) -> Iterator[Case]:
+    """Taxis by pickups."""
+    data = taxi(folder / "taxi")
     places, sizes = data.hierarchy, data.counts.shape[1]
+    tree, levels = places.tree, list(places.levels)
 
-    def counts(table: pd.DataFrame | None) -> Counts:
-        held = data.counts if table is None else table["groups"].to_numpy().reshape(data.counts.shape)
-        levels = {
-            name: np.asarray(held[places.tree.nodes_of(k)]) for k, name in enumerate(places.levels) if k
-        }
-        return {
-            **{name: part.ravel() for name, part in levels.items()},
-            **{f"{name}: 2 to 4": part[:, 2:5].sum(axis=1) for name, part in levels.items()},
-        }
+    def shown(held: Any) -> Counts:
+        return {name: np.asarray(held[tree.nodes_of(k)], float).ravel() for k, name in enumerate(levels)}
+
+    def counts(table: Any) -> Counts:
+        return shown(data.counts if table is None else table.counts)
 
     def question(name: str, at: int) -> Selection:
-        level, *several = name.split(": ")
-        number = places.levels.index(level)
-        region = np.zeros(int(places.tree.level_sizes[number]), bool)
-        place, size = (at, 0) if several else divmod(at, sizes)
+        number = levels.index(name)
+        region = np.zeros(int(tree.level_sizes[number]), bool)
+        place, size = divmod(at, sizes)
         region[place] = True
-        return Selection(number, {"region": region}, {"size": ["2", "3", "4"] if several else [str(size)]})
+        return Selection(number, {"region": region}, {"size": [str(size)]})
 
-    for method in ("M_c^dp", "M_H^dp"):
+    for method in ("M_H^dp", "M_c^dp"):
 
         def release(run: int, method: str = method) -> Release:
             return group_size(data, 1.0, SimulatedNoise(run), method)
 
-        yield f"households, ε = 1, {method}", release, counts, question
+        def again(made: Release, seed: int, method: str = method) -> Any:
+            released = GroupSizes(places, made.counts.counts)
+            return group_size(released, 1.0, SimulatedNoise(seed), method).counts
+
+        cumulative = method == "M_c^dp"
+
+        def linear(source: Any, cumulative: bool = cumulative) -> Linear:
+            each = 1 / source._variance[tree.level_start[:-1]]
+            model = BlockInference(tree, Workload.marginals((sizes,), [(0,)]), source._noisy, each[:, None])
+            scale = next(iter(source.release.measurements)).spend.scale
+            return Linear(
+                model,
+                lambda held: shown(np.diff(held, axis=1, prepend=0.0) if cumulative else held),
+                lambda _: (np.arange(sizes) < 2) * 1.0 if cumulative else (np.arange(sizes) < 1) * 1.0,
+                lambda name: tree.nodes_of(levels.index(name)),
+                GEOMETRIC,
+                partial(_geometric, scale, (tree.size, sizes)),
+            )
+
+        yield Case(
+            f"taxis of Manhattan, ε = 1, {method}", release, counts, question, again, linear, not cumulative
+        )
 
 
-SETS = {"commuters": commuters, "precincts": precincts, "households": households}
+def _gaussian(model: BlockInference, run: int) -> Any:
+    weights, source = _weights(model), SimulatedNoise(run)
+    found = np.zeros((model.tree.size, model.workload.size))
+    for level, row in enumerate(weights):
+        nodes = model.tree.nodes_of(level)
+        for weight in np.unique(row[(row > 0) & (row < 1 / FIXED)]):
+            where, place = row == weight, found[nodes]
+            drawn = source.gaussian(np.zeros(place[:, where].shape, np.int64), "", 1.0, weight / 2)
+            place[:, where] = drawn.counts
+    return found
+
+
+def _geometric(scale: float, shape: tuple[int, int], run: int) -> Any:
+    return SimulatedNoise(run).geometric(np.zeros(shape, np.int64), "", 1, 1 / scale).counts
+
+
+def _weights(model: BlockInference) -> Any:
+    """The weight of each answer, shape (levels, answers)."""
+    return np.asarray(model.workload.by_answer(np.asarray(model.data[1], float)), float)
+
+
+def _again(made: Release, seed: int) -> Any:
+    function: Any = released_by(made.mechanism).released_again
+    return function(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
+
+
+SETS = {"commuters": commuters, "precincts": precincts, "taxis": taxis}
 
 
 def run(
     *,
-    only: Annotated[tuple[str, ...], "of: commuters, precincts, households"] = tuple(SETS),
+    only: Annotated[tuple[str, ...], "of: commuters, precincts, taxis"] = tuple(SETS),
     data: Annotated[Path, "a folder with the data"] = DATA,
     runs: Annotated[int, "releases"] = 200,
-    replicated: Annotated[int, f"releases of which {REPLICATES} second ones are made"] = 3,
+    replicated: Annotated[
+        int, "releases of which AMC makes second ones; also for SEA BLUE and the posterior"
+    ] = 3,
+    programs: Annotated[int, "releases whose intervals are made by linear programs"] = 3,
 ) -> Iterator[dict[str, Any]]:
     for chosen in only:
-        for name, release, counts, question in SETS[chosen](data):
-            truth = counts(None)
-            yield from _rows(name, "measured", runs, truth, partial(_measured, release, truth, question))
-            if released_by(release(0).mechanism).released_again is not None:
-                again = partial(_amc, release, truth, counts)
-                yield from _rows(name, "AMC", replicated, truth, again)
+        for case in SETS[chosen](data):
+            truth = case.counts(None)
+            for number, way in ((programs, _programs), (replicated, _amc)):
+                yield from _rows(case.name, number, truth, partial(way, case, truth))
+            if case.linear is None:
+                yield from _rows(case.name, runs, truth, partial(_measured, case, truth))
+                continue
+            yield from _rows(case.name, runs, truth, _all_measured(case, truth))
+            for way in (_sea_blue, _posterior)[: 1 + case.sampled]:
+                yield from _rows(case.name, replicated, truth, partial(way, case, truth))
 
 
-def _measured(release: Any, truth: Counts, question: Question, run: int) -> Iterator[tuple[Any, ...]]:
-    """The intervals of some counts of each class and level."""
-    made = release(run)
-    source: Intervals = released_by(made.mechanism).intervals_of(
-        Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
-    )
+def _written(made: Release) -> Written:
+    return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
+
+
+def _source(made: Release) -> Any:
+    return released_by(made.mechanism).intervals_of(_written(made))
+
+
+def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
+    """Some counts of each class and level."""
     rng = np.random.default_rng(run)
     for level, true in truth.items():
         classes = _class(true)
         for each in np.unique(classes):
             there = np.flatnonzero(classes == each)
-            at = rng.choice(there, min(EACH, there.size), replace=False)
-            for confidence in CONFIDENCES:
-                found = np.array([source.of(question(level, int(one)), confidence) for one in at])
-                yield confidence, level, at, found[:, 0], found[:, 1]
+            yield level, rng.choice(there, min(most, there.size), replace=False)
 
 
-def _amc(release: Any, truth: Counts, counts: Any, run: int) -> Iterator[tuple[Any, ...]]:
-    """The intervals of all counts, from second releases."""
-    made = release(run)
-    again = released_by(made.mechanism).released_again
-    manifest, estimate = made.manifest(), counts(made.table)
-    second = [
-        counts(again(made.table, manifest, made.regions, SimulatedNoise(1_000 * run + 100 + b)))
-        for b in range(REPLICATES)
-    ]
-    for level in truth:
+def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of some counts of each class and level."""
+    source = _source(case.release(run))
+    for level, at in _sampled(truth, run, EACH):
         for confidence in CONFIDENCES:
+            found = np.array([source.of(case.question(level, int(one)), confidence) for one in at])
+            yield "measured", confidence, level, at, found[:, 0], found[:, 1]
+
+
+def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[Any, ...]]]:
+    """The intervals of all counts from linear measurements: runs share all but the noise.
+
+    The first run's are compared with those of ``hierdp query`` for some counts.
+    """
+    assert case.linear is not None
+    source = _source(case.release(0))
+    linear = case.linear(source)
+    value, variance = _estimated(linear)
+    halves = {
+        (confidence, level): half_widths(variance[level], 1 - confidence, [linear.noise])
+        for confidence in CONFIDENCES
+        for level in truth
+    }
+    for level, at in _sampled(truth, 0, 3):
+        ours = np.array(ends(value[level], halves[0.9, level]))[:, at].T
+        own = np.array([source.of(case.question(level, int(one)), 0.9) for one in at])
+        assert np.abs(ours - own).max() <= 1, (level, ours, own)  # rounding at a whole number
+
+    def intervals(run: int) -> Iterator[tuple[Any, ...]]:
+        errors = _errors(linear, linear.draw(run))
+        for (confidence, level), half in halves.items():
+            low, high = ends(truth[level] + errors[level], half)
+            yield "measured", confidence, level, np.arange(low.size), low, high
+
+    return intervals
+
+
+def _errors(linear: Linear, noise: Any) -> Counts:
+    """The errors of least squares: those of the noise alone, as they are linear."""
+    model = linear.model
+    return linear.shown(_least_squares(BlockInference(model.tree, model.workload, noise, model.data[1])))
+
+
+def _estimated(linear: Linear) -> tuple[Counts, Counts]:
+    """The best linear unbiased estimates of all counts, and their variances."""
+    model = linear.model
+    value = linear.shown(_least_squares(model))
+    variance = {}
+    for level, held in value.items():
+        here = model.variance(linear.first(level))[linear.nodes(level)]
+        variance[level] = np.repeat(here, held.size // here.size)
+    return value, variance
+
+
+def _least_squares(model: BlockInference) -> Any:
+    return np.asarray(fast.answer(model)[0], float)
+
+
+def _programs(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals by linear programs and by estimates, of a few counts."""
+    there = _written(case.release(run))
+    names = {METHODS[0]: "measured, the same counts", METHODS[1]: "linear programs"}
+    for level, at in _sampled(truth, run, 5):
+        chosen = [case.question(level, int(one)) for one in at]
+        for method, name in names.items():
+            found = intervals_of(there, chosen, 0.9, method)
+            yield name, 0.9, level, at, np.array(found["low"]), np.array(found["high"])
+
+
+def _amc(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of all counts, from second releases."""
+    made = case.release(run)
+    estimate = case.counts(made.counts)
+    again: Any = case.again
+    second = [case.counts(again(made, 1_000 * run + 100 + b)) for b in range(REPLICATES)]
+    for level in truth:
+        for confidence in LADDER:
             low, high = amc(estimate[level], np.array([one[level] for one in second]), confidence)
-            yield confidence, level, np.arange(low.size), low, high
+            yield "AMC", confidence, level, np.arange(low.size), low, high
 
 
 def amc(released: Any, replicates: Any, confidence: float) -> tuple[Any, Any]:
@@ -256,16 +438,110 @@ def amc(released: Any, replicates: Any, confidence: float) -> tuple[Any, Any]:
     return np.floor(np.maximum(at - away, 0)), np.ceil(at + away)
 
 
-def _rows(name: str, how: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[str, Any]]:
-    found = defaultdict[tuple[float, str, int], list[Any]](list)
+def _sea_blue(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
+    """The intervals of all counts around the best linear unbiased estimate."""
+    assert case.linear is not None
+    linear = case.linear(_source(case.release(run)))
+    value, variance = _estimated(linear)
+    errors = [_errors(linear, linear.draw(1_000 * (run + 1) + k)) for k in range(SIMULATIONS)]
+    for level in truth:
+        away = np.sort(np.abs([one[level] for one in errors]), axis=0)
+        for confidence in LADDER:
+            tail = (1 + confidence) / 2
+            widths = {
+                "SEA BLUE z": float(ndtri(tail)) * np.sqrt(variance[level]),
+                "SEA BLUE t": student.ppf(tail, SIMULATIONS) * np.sqrt((away**2).mean(axis=0)),
+                "SEA BLUE order": away[math.ceil((SIMULATIONS - 1) * tail)],
+            }
+            for name, half in widths.items():
+                low, high = ends(value[level], half)
+                yield name, confidence, level, np.arange(low.size), low, high
+
+
+def _posterior(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
+    """The shortest intervals of all counts that hold a share of the samples."""
+    assert case.linear is not None
+    linear = case.linear(_source(case.release(run)))
+    model = linear.model
+    tree, workload = model.tree, model.workload
+    start = np.maximum(_least_squares(model)[tree.leaves], 0.5)
+    matrix = workload.matrix.tocsc()
+    answers = np.array(
+        [matrix.indices[matrix.indptr[c] : matrix.indptr[c + 1]] for c in range(workload.cells)]
+    )
+    weights = _weights(model)
+    weights[weights >= 1 / FIXED] = 0  # the public total: with it, samples would hardly move
+    left = np.asarray(model.data[0], float) - np.asarray(
+        workload.answers(np.asarray(tree.sum_up(start))), float
+    )
+    above = np.array([_path(tree, int(leaf)) for leaf in tree.leaves])
+    held = start.copy()
+    samples: dict[str, list[Any]] = defaultdict(list)
+    gap, rng = (SWEEPS - SWEEPS // 3) // KEPT, np.random.default_rng(run)
+    _sweeps(rng, held, left, weights, answers, above, SWEEPS // 3)
+    for _ in range(KEPT):
+        _sweeps(rng, held, left, weights, answers, above, gap)
+        for level, counts in linear.shown(np.asarray(tree.sum_up(held))).items():
+            samples[level].append(counts.astype(np.float32))
+    for level in truth:
+        drawn = np.sort(samples[level], axis=0)
+        for confidence in LADDER:
+            many = min(KEPT - 1, math.ceil(confidence * KEPT))
+            first = np.argmin(drawn[many:] - drawn[: KEPT - many], axis=0)
+            at = np.arange(first.size)
+            low, high = drawn[first, at], drawn[first + many, at]
+            yield "posterior", confidence, level, at, np.floor(low), np.ceil(high)
+
+
+def _path(tree: Any, leaf: int) -> list[int]:
+    """The nodes from the root to a leaf."""
+    found = [leaf]
+    while found[-1]:
+        found.append(int(tree.parent[found[-1]]))
+    return found[::-1]
+
+
+@numba.njit(cache=True)
+def _sweeps(rng: Any, held: Any, left: Any, weights: Any, answers: Any, above: Any, rounds: int) -> None:
+    """Draw each cell of each leaf, given all others: a normal one of at least 0."""
+    for _ in range(rounds):
+        for i in range(held.shape[0]):
+            for c in range(held.shape[1]):
+                precision, pull = 0.0, 0.0
+                for k in range(above.shape[1]):
+                    for a in answers[c]:
+                        precision += weights[k, a]
+                        pull += weights[k, a] * left[above[i, k], a]
+                deviation = 1 / np.sqrt(precision)
+                mean = held[i, c] + pull / precision
+                least = -mean / deviation
+                if least < 0.5:
+                    draw = rng.normal(0.0, 1.0)
+                    while draw < least:
+                        draw = rng.normal(0.0, 1.0)
+                else:  # Robert 1995: exponential draws, some of them rejected
+                    rate = (least + np.sqrt(least * least + 4)) / 2
+                    draw = least + rng.exponential(1 / rate)
+                    while rng.random() > np.exp(-((draw - rate) ** 2) / 2):
+                        draw = least + rng.exponential(1 / rate)
+                moved = max(0.0, mean + deviation * draw) - held[i, c]
+                held[i, c] += moved
+                for k in range(above.shape[1]):
+                    for a in answers[c]:
+                        left[above[i, k], a] -= moved
+
+
+def _rows(name: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[str, Any]]:
+    found = defaultdict[tuple[str, float, str, int], list[Any]](list)
     for number in range(runs):
-        for confidence, level, at, low, high in intervals(number):
+        for how, confidence, level, at, low, high in intervals(number):
             true = truth[level][at]
             hit, classes = (low <= true) & (true <= high), _class(true)
             for one in np.unique(classes).tolist():
                 part = classes == one
-                found[confidence, level, one].append((part.sum(), hit[part].sum(), (high - low)[part].sum()))
-    for (confidence, level, one), parts in sorted(found.items()):
+                held = part.sum(), hit[part].sum(), (high - low)[part].sum()
+                found[how, confidence, level, one].append(held)
+    for (how, confidence, level, one), parts in sorted(found.items()):
         many, hits, width = np.sum(parts, axis=0)
         yield {
             "data": name,
@@ -284,12 +560,21 @@ def _class(counts: Any) -> Any:
     return np.searchsorted(CLASSES, counts, side="right") - 1
 
 
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    by = rows.groupby(["data", "interval", "confidence", "least"], sort=False)
+def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What each method covers, and how wide its intervals are where it covers often enough."""
+    rows = rows.assign(set=rows["data"].str.replace(r"precincts of \w+", "precincts", regex=True))
+    by = rows.groupby(["set", "interval", "confidence", "least"], sort=False)
     made = by.agg(
         levels=("level", "size"),
         least_covered=("covered", "min"),
         most_covered=("covered", "max"),
         width=("width", "median"),
-    )
-    return made.reset_index()
+    ).reset_index()
+    return {"Coverage and width": made, "Width where 90 % are covered": equal(made)}
+
+
+def equal(made: pd.DataFrame) -> pd.DataFrame:
+    """The width at the least confidence with which every level of a class is covered 88 % of the time."""
+    enough = made[made["least_covered"] >= 0.88].sort_values("confidence", kind="stable")
+    first = enough.drop_duplicates(["set", "interval", "least"])
+    return first.pivot_table("width", ["set", "interval"], "least", sort=False).reset_index()

@@ -38,9 +38,9 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
     -------
     dict or None
         An entry of the manifest: the number of second releases, their seed, and for each class of size its
-        least and largest count, the number of counts, their mean error (released again minus released), and
-        the share of them that became 0. None if the mechanism has no second releases, the counts are not
-        repaired, or there are too many.
+        least and largest count, the number of counts, the mean and the standard deviation of their errors
+        (released again minus released), and the share that became 0. None if the mechanism has no second
+        releases, the counts are not repaired, or there are too many.
     """
     function = mechanism.released_again
     if function is None or not made.steps or len(made.counts) > mechanism.most_simulated:
@@ -50,8 +50,7 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
         return None
     manifest = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
     before, cells = _finest(table), _cells(made)
-    sums = np.zeros(len(CLASSES))
-    gone = np.zeros(len(CLASSES))
+    sums, squares, gone = np.zeros((3, len(CLASSES)))
     there = np.bincount(_class(before.to_numpy()), minlength=len(CLASSES))
     there[0] = cells - there[1:].sum()
     for number in range(TIMES):
@@ -60,6 +59,7 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
         at = _class(one.to_numpy())
         error = (other - one).to_numpy(dtype=float)
         sums += np.bincount(at, error, minlength=len(CLASSES))
+        squares += np.bincount(at, error**2, minlength=len(CLASSES))
         gone += np.bincount(at, other.to_numpy() == 0, minlength=len(CLASSES))
     ends: list[int | None] = [*(least - 1 for least in CLASSES[1:]), None]
     rows = [
@@ -68,9 +68,14 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
             "to": most,
             "counts": int(n),
             "mean_error": float(f"{total / (n * TIMES):.3g}"),
+            "deviation": float(
+                f"{math.sqrt(max(0.0, square / (n * TIMES) - (total / (n * TIMES)) ** 2)):.3g}"
+            ),
             "became_0": float(f"{zero / (n * TIMES):.3g}") if least else None,
         }
-        for least, most, n, total, zero in zip(CLASSES, ends, there.tolist(), sums, gone, strict=True)
+        for least, most, n, total, square, zero in zip(
+            CLASSES, ends, there.tolist(), sums, squares, gone, strict=True
+        )
         if n
     ]
     return {"times": TIMES, "seed": SEED, "classes": rows}

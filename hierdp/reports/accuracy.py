@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hierdp.reports import figures
 from hierdp.reports.page import Section, number
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ REPAIRED = (
 NOT_SIMULATED = (
     "That step may also change counts on average, depending on their size. By how much was not simulated for "
     "this release."
+)
+ADDED_UP = (
+    "So a sum of k counts released as {counts} is off by about {mean:.3g} · k on average, and by about "
+    "{deviation:.3g} · √k by chance: from {least:,} counts on, mostly by the average. To add up many counts, "
+    "take the estimates from the noisy ones, which are right on average: hierdp query --unbiased."
 )
 SIMULATED = (
     "That step also changes counts on average, depending on their size. The last table says by how much, in "
@@ -84,14 +90,42 @@ def _of_noise(manifest: Mapping[str, Any]) -> Section:
         *_bias_in_words(manifest),
     ]
     columns = ["measurement", "standard deviation", "95 of 100 within", "a tenth of"]
-    return Section(TITLE, texts, frames=[pd.DataFrame(rows, columns=columns), *_by_size(manifest)])
+    frames = [pd.DataFrame(rows, columns=columns), *_by_size(manifest)]
+    return Section(TITLE, texts, frames=frames, figures=_added_up(manifest))
 
 
 def _bias_in_words(manifest: Mapping[str, Any]) -> list[str]:
     simulated = manifest.get("simulated_errors")
     if simulated is not None:
-        return [SIMULATED.format(times=simulated["times"])]
+        sums = _worst_sums(manifest)
+        more = [] if sums is None else [ADDED_UP.format(**sums)]
+        return [SIMULATED.format(times=simulated["times"]), *more]
     return [NOT_SIMULATED] if manifest["solved"] and manifest["holds"].get("non_negative") else []
+
+
+def _worst_sums(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The class whose sums are off more on average than by chance from the fewest counts on, if any are."""
+    found = []
+    for one in (manifest.get("simulated_errors") or {"classes": ()})["classes"]:
+        mean, deviation = abs(float(one["mean_error"])), float(one.get("deviation", 0))
+        if mean > 0 and deviation > 0 and (deviation / mean) ** 2 <= one["counts"]:
+            least = math.ceil((deviation / mean) ** 2)
+            found.append({"counts": _named(one), "mean": mean, "deviation": deviation, "least": least})
+    return min(found, key=lambda one: int(one["least"]), default=None)
+
+
+def _added_up(manifest: Mapping[str, Any]) -> list[str]:
+    """A figure of both errors of a sum of k counts."""
+    sums = _worst_sums(manifest)
+    if sums is None:
+        return []
+    title = f"A sum of k counts released as {sums['counts']} is off by"
+    most = 10 ** math.ceil(math.log10(10 * sums["least"]))
+    return [figures.sums(sums["mean"], sums["deviation"], most, title, "k", "off by about")]
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    return f"{one['from']:,} or more" if one["to"] is None else _between(one["from"], one["to"])
 
 
 def _by_size(manifest: Mapping[str, Any]) -> list[DataFrame]:
@@ -103,7 +137,7 @@ def _by_size(manifest: Mapping[str, Any]) -> list[DataFrame]:
         return []
     rows = [
         [
-            f"{one['from']:,} or more" if one["to"] is None else _between(one["from"], one["to"]),
+            _named(one),
             one["counts"],
             f"{float(one['mean_error']):+.3g}",
             "" if one["became_0"] is None else f"{100 * float(one['became_0']):.3g} %",

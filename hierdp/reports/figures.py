@@ -75,6 +75,22 @@ def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str) -> str:
     return _figure(_axes(across, up, x_label, y_label) + dots, title)
 
 
+ORANGE = "#D55E00"
+
+
+def sums(mean: float, deviation: float, most: int, title: str, x_label: str, y_label: str) -> str:
+    """Two lines over numbers k from 1 to `most`: ``mean · k``, and dashed ``deviation · √k``."""
+    across = Scale(1, most, LEFT, WIDTH - RIGHT, log=True)
+    ends = [(mean, mean * most), (deviation, deviation * math.sqrt(most))]
+    up = Scale(*_decades(min(map(min, ends)), max(map(max, ends))), HEIGHT - BOTTOM, TOP, log=True)
+    drawn = _axes(across, up, x_label, y_label)
+    looks = (f'stroke="{ORANGE}"', f'stroke="{BLUE}" stroke-dasharray="6 4"')
+    for (low, high), look, y, name in zip(ends, looks, (52, 72), ("on average", "by chance"), strict=True):
+        drawn += f'<path d="M{across(1):.1f} {up(low):.1f}L{across(most):.1f} {up(high):.1f}" {look}/>'
+        drawn += f'<path d="M{LEFT + 10} {y}h28" {look}/><text x="{LEFT + 44}" y="{y + 4}">{name}</text>'
+    return _figure(drawn, title)
+
+
 def steps(
     values: Floats,
     errors: Floats | None,

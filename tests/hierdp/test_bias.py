@@ -53,6 +53,7 @@ def test_the_errors_are_those_of_second_releases_by_definition(name):
         assert one["counts"] == here.sum()
         # Three digits are kept.
         assert one["mean_error"] == pytest.approx((after - before)[:, here].mean(), rel=6e-3)
+        assert one["deviation"] == pytest.approx((after - before)[:, here].std(), rel=6e-3)
         if one["from"]:
             assert one["became_0"] == pytest.approx((after[:, here] == 0).mean(), rel=6e-3)
 
@@ -70,6 +71,23 @@ def test_the_report_shows_them_and_check_accepts_it(tmp_path):
     manifest["simulated_errors"]["classes"][0]["mean_error"] = 0.5
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert [found.verdict for found in check(folder) if found.check == "report"] == [FAILS]
+
+
+def test_the_report_says_from_how_many_counts_on_the_average_error_of_a_sum_is_the_larger_one():
+    made = made_by("tabulation")
+    manifest = made.manifest()
+    counts = {"from": 1, "to": 9, "counts": 40, "mean_error": -0.5, "deviation": 2.0, "became_0": 0.1}
+    others = [  # chance prevails in sums of all there are; and no error at all
+        {**counts, "from": 10, "to": None, "counts": 3, "mean_error": 0.5, "became_0": 0.0},
+        {**counts, "from": 0, "to": 0, "mean_error": 0.0, "deviation": 0.0, "became_0": None},
+    ]
+    manifest["simulated_errors"] = {"times": 5, "seed": 1, "classes": [counts, *others]}
+    text = release_report(made.table, manifest)
+    assert "a sum of k counts released as 1 to 9 is off by about 0.5 · k on average" in text
+    assert "about 2 · √k by chance: from 16 counts on" in text
+    assert 'aria-label="A sum of k counts released as 1 to 9 is off by"' in text
+    manifest["simulated_errors"] = {"times": 5, "seed": 1, "classes": others}
+    assert "a sum of k counts" not in release_report(made.table, manifest)
 
 
 def test_releases_without_second_releases_say_so():

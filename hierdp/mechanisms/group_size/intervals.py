@@ -129,7 +129,7 @@ class GroupSizeIntervals:
         if solution.certificate is None or not solution.certificate.optimal:
             raise unknown(self.release, "least squares over its measurements is not proved")
         counts = np.asarray(solution.x, float)
-        variance = np.broadcast_to(model.variance(np.eye(sizes)[0])[:, None], counts.shape)
+        variance = np.broadcast_to(model.variance(np.arange(sizes) == 0)[:, None], counts.shape)
         if METHODS[self.release.manifest["mechanism"]].cumulative:
             counts = np.diff(counts, axis=1, prepend=0.0)
             variance = variance * np.where(np.arange(sizes) == 0, 1, 2)
