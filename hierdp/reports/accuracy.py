@@ -105,7 +105,7 @@ def _bias_in_words(manifest: Mapping[str, Any]) -> list[str]:
 
 def _worst_sums(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """The class whose sums are off more on average than by chance from the fewest counts on, if any are."""
-    found = []
+    found: list[dict[str, Any]] = []
     for one in (manifest.get("simulated_errors") or {"classes": ()})["classes"]:
         mean, deviation = abs(float(one["mean_error"])), float(one.get("deviation", 0))
         if mean > 0 and deviation > 0 and (deviation / mean) ** 2 <= one["counts"]:
