@@ -24,6 +24,10 @@ from solvers.fast.no_path import NoFastPath
 SHRINK = 8
 """The factor by which ε shrinks in each round."""
 
+PATIENCE = 1000
+"""Changes of potentials, for each node, after which it is first decided whether there is a flow at all; usual
+are 2 to 30. Without one, cost scaling would not end."""
+
 LARGEST = 2**61
 """All potentials are below this."""
 
@@ -55,8 +59,6 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
     nodes, most = supply.size, 3 * exact.reach(cost) * (supply.size + 1) ** 2
     if most >= LARGEST or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:
         raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
-    if not _carries(tail, head, room, supply):
-        return None
     # Each arc twice, once for each direction, sorted by the node that it leaves.
     ends, other = np.concatenate([tail, head]), np.concatenate([head, tail])
     order = np.argsort(ends, kind="stable")
@@ -65,9 +67,20 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
     back = np.roll(place, tail.size)[order]
     first = np.searchsorted(ends[order], np.arange(nodes + 1))
     price = np.concatenate([cost, -cost])[order]
-    left = np.concatenate([room, 0 * room])[order]
-    potential = np.zeros(nodes, np.int64)
-    _scale(first, other[order], back, left, price * (nodes + 1), supply.copy(), potential, SHRINK)
+    graph = first, other[order], back
+
+    def scaled(patience: int) -> tuple[Ints, Ints] | None:
+        left, potential = np.concatenate([room, 0 * room])[order], np.zeros(nodes, np.int64)
+        done = _scale(*graph, left, price * (nodes + 1), supply.copy(), potential, SHRINK, patience)
+        return (left, potential) if done else None
+
+    found = scaled(PATIENCE * nodes)
+    if found is None:
+        if not _carries(tail, head, room, supply):
+            return None
+        found = scaled(LARGEST)
+        assert found is not None
+    left, potential = found
     flow = room - left[place[: tail.size]]
     open_ = left > 0
     potential = _lowered(ends[order][open_], other[order][open_], price[open_], potential // (nodes + 1))
@@ -104,9 +117,20 @@ def _lowered(tail: Ints, head: Ints, cost: Ints, label: Ints) -> Ints:
 
 @kernel()
 def _scale(
-    first: Any, other: Any, back: Any, left: Any, cost: Any, excess: Any, potential: Any, shrink: int
-) -> None:
-    """Move all excess to where it is missing, at least cost; in place."""
+    first: Any,
+    other: Any,
+    back: Any,
+    left: Any,
+    cost: Any,
+    excess: Any,
+    potential: Any,
+    shrink: int,
+    patience: int,
+) -> bool:
+    """Move all excess to where it is missing, at least cost; in place.
+
+    False if a node cannot get rid of its excess, or after `patience` changes of potentials.
+    """
     nodes = excess.size
     queue = np.empty(nodes, np.int64)
     queued = np.zeros(nodes, np.bool_)
@@ -139,10 +163,14 @@ def _scale(
             while excess[u] > 0:
                 a = current[u]
                 if a == first[u + 1]:
-                    best = potential[u] - (np.int64(1) << 62)
+                    patience -= 1
+                    least = potential[u] - (np.int64(1) << 62)
+                    best = least
                     for b in range(first[u], first[u + 1]):
                         if left[b] > 0:
                             best = max(best, potential[other[b]] - cost[b])
+                    if best == least or patience < 0:
+                        return False
                     potential[u] = best - epsilon
                     current[u] = first[u]
                     continue
@@ -160,4 +188,4 @@ def _scale(
                 else:
                     current[u] += 1
         if epsilon == 1:
-            return
+            return True

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from models import WorkloadRounding
+from models import Workload, WorkloadRounding
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.certificate import Witness
@@ -31,7 +31,8 @@ LARGEST = 2**53
 
 def solve_workload_rounding(model: WorkloadRounding) -> tuple[Ints, Witness] | tuple[None, None]:
     """The optimum, with the prices of the parent's cells, of the rules and of the answers."""
-    levels = _levels(model)
+    measured = tuple(np.flatnonzero(model.data[1] > 0).tolist())
+    levels = _levels(model.workload, measured, model.rules)
     net = _network(model, levels)
     found = net.flow()
     if found is None:
@@ -62,15 +63,23 @@ class _Level:
         """A cell of each sum; shape (sums,)."""
         return np.unique(self.of, return_index=True)[1]
 
+    @cached_property
+    def _sorted(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.of, kind="stable")
+        return order, np.searchsorted(self.of[order], np.arange(self.cell.size))
+
     def sums(self, values: Array) -> Array:
         """The sums; shape (children, cells) → (children · sums,)."""
-        order = np.argsort(self.of, kind="stable")
-        begin = np.searchsorted(self.of[order], np.arange(self.cell.size))
+        order, begin = self._sorted
         return np.asarray(np.add.reduceat(values[:, order], begin, axis=1).ravel())
 
 
-def _levels(model: WorkloadRounding) -> list[_Level]:
-    """The distinct partitions of the cells, from coarse to fine; the last one is the cells themselves."""
+@lru_cache(maxsize=8)
+def _levels(workload: Workload, measured: tuple[int, ...], rules: Workload | None) -> list[_Level]:
+    """The distinct partitions of the cells, from coarse to fine; the last one is the cells themselves.
+
+    They are the same for all parents of a level.
+    """
     found: dict[bytes, _Level] = {}
 
     def level(row: Ints) -> _Level:
@@ -78,10 +87,10 @@ def _levels(model: WorkloadRounding) -> list[_Level]:
         of = np.argsort(np.argsort(cell))[of.ravel()]  # numbered in the order of the cells
         return found.setdefault(of.tobytes(), _Level(of, [], []))
 
-    level(np.arange(model.workload.cells))
-    for q in np.flatnonzero(model.data[1] > 0).tolist():
-        level(model.workload.row[q]).queries.append(q)
-    for q, row in enumerate([] if model.rules is None else model.rules.row):
+    level(np.arange(workload.cells))
+    for q in measured:
+        level(workload.row[q]).queries.append(q)
+    for q, row in enumerate([] if rules is None else rules.row):
         level(row).rules.append(q)
     levels = sorted(found.values(), key=lambda each: each.cell.size)
     for above, below in pairwise(levels):

@@ -232,6 +232,21 @@ def test_a_pass_over_sums_reaches_the_least_error_over_all_histograms(seed):
         assert float(step.solution.objective) == pytest.approx(least(family, queries), abs=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pass_over_all_queries_states_the_family_again(monkeypatch, seed):
+    _, family = families(seed)
+    family = family.implied()
+    queries = tuple(range(len(family.workload.queries)))
+    model = family.over(queries, []).model
+    monkeypatch.setattr(Family, "_is_all", lambda *_: False)
+    other = family.over(queries, []).model
+    assert (model.workload, model.rules) == (other.workload, other.rules)
+    for ours, theirs in zip(
+        (*model.data, model.most, *model.sides), (*other.data, other.most, *other.sides), strict=True
+    ):
+        assert np.array_equal(ours, theirs)
+
+
 def test_later_passes_keep_the_answers_of_earlier_ones():
     _, family = families(2)
     steps = Steps()
@@ -316,7 +331,7 @@ def test_the_answers_of_a_level_are_computed_once(monkeypatch):
     seen, answers = [], Workload.answers
     monkeypatch.setattr(Workload, "answers", lambda own, x: (seen.append(len(x)), answers(own, x))[1])
     solved(measured, NONE, "BlueDown", PASSES, lambda *problem: Step.solve(*problem))
-    assert seen.count(7) == 3  # of the 7 counties: twice for the proof of the tree's step, once to go down
+    assert seen.count(7) == 4  # of the 7 counties: three times to prove the tree's step, once to go down
 
 
 def test_families_are_made_when_their_turn_comes(monkeypatch):

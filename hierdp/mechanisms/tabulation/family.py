@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -48,9 +49,8 @@ def whole_histograms(
     with about(name, family, (family.regions, family.names)):
         family = family.implied()
         x = _fractional(solve, name, family, passes)
-        queries = [family.workload.queries[q] for q in rounding]
         model = WorkloadRounding(
-            Workload(family.workload.shape, queries),
+            _chosen(family.workload, tuple(rounding)),
             x,
             parent=family.parent,
             rules=family.sums,
@@ -58,6 +58,12 @@ def whole_histograms(
             upper=None if family.sums is None else family.upper,
         )
         return np.asarray(solve(f"{name}: rounding", model).solution.x).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _chosen(workload: Workload, queries: tuple[int, ...]) -> Workload:
+    """Some of the queries, which all families share."""
+    return Workload(workload.shape, [workload.queries[q] for q in queries])
 
 
 def _fractional(solve: Solving, name: str, family: Family, passes: Sequence[tuple[int, ...]]) -> Floats:
@@ -82,7 +88,8 @@ def _fractional(solve: Solving, name: str, family: Family, passes: Sequence[tupl
                 raise
             return _fractional(solve, name, family, [sum(passes, ())])
         x = snapped(np.asarray(step.solution.x), part)
-        fixed.append((family.single(waiting), x))
+        if not last:
+            fixed.append((family.single(waiting), x))
         waiting = ()
     return x
 

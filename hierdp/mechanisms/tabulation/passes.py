@@ -85,6 +85,14 @@ class Family:
                 return q
         return None
 
+    def _is_all(self, queries: tuple[int, ...]) -> bool:
+        """Whether `over` states this family again: all queries, with every cell, and one of sums at most."""
+        measured = self.weights.reshape(-1, len(self.workload.queries)) > 0
+        several = self.sums is not None and len(self.sums.queries) > 1
+        if several or queries != tuple(range(measured.shape[1])):
+            return False
+        return bool((measured & self.workload.detailed).all(axis=0).any())
+
     def over(self, queries: tuple[int, ...], fixed: list[tuple[Workload, Floats]]) -> Family:
         """The family whose histograms have one cell for each answer of the finest of some queries.
 
@@ -96,6 +104,8 @@ class Family:
             One query each, over the same attributes as the workload, and the children's answers to it from
             earlier passes, which are kept.
         """
+        if not fixed and self._is_all(queries):
+            return self.implied()
         finest = self._finest(queries)
         assert finest is not None
         kept = self.workload.queries[finest]
