@@ -27,7 +27,7 @@ from hierdp.reproduce.fioretto2019.published import LEVELS, SIZES, TABLE_1
 from hierdp.reproduce.fioretto2019.settings import SCALABLE, Settings
 from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
-from models import HierarchyQIP, Tree
+from models import HierarchyQIP, NonNegativeInference, Tree
 from models.arithmetic.arrays import Ints
 from solvers import solve
 
@@ -58,49 +58,26 @@ def _rows(
         elif way == "monotone fit":
             counts = noisy.copy()
             fit_regions(counts, data.hierarchy, data.groups, Step.solve)
-        answers = {"unrepaired": counts, "with (H2)": optimum(tree, counts, data.groups)[0],
-                   "without (H2)": without_total(tree, counts, data.groups)}  # fmt: skip
+        answers = {"unrepaired": counts, "with (H2)": optimum(HierarchyQIP(tree, counts, data.groups)),
+                   "without (H2)": without_total(tree, counts)}  # fmt: skip
         for name, answer in answers.items():
             made.append({"repaired": way, "answer": name, **errors_of(data, answer)})
     return made
 
 
-def optimum(tree: Tree, noisy: Ints, total: int) -> tuple[Ints, tuple[int, int]]:
-    """The nearest consistent counts of this total, and the range of their root prices."""
-    model = HierarchyQIP(tree, noisy, total)
+def optimum(model: HierarchyQIP | NonNegativeInference) -> Ints:
+    """The proved optimum of a model."""
     found = solve(model)
     if found.status != "optimal":
-        raise RuntimeError(f"consistency for {total:,} groups: {found.status}; {found.message}")
-    answer = np.asarray(found.x)
-    return answer, model.root_prices(answer)
+        raise RuntimeError(f"consistency: {found.status}; {found.message}")
+    return np.asarray(found.x)
 
 
-def without_total(tree: Tree, noisy: Ints, start: int) -> Ints:
-    """The nearest consistent counts ≥ 0 of any total.
-
-    The least cost of a total is convex in it, and the root prices are its slopes: a total is best if 0 is
-    between them. The search begins at `start`.
-    """
-    answer, (lowest, highest) = optimum(tree, noisy, start)
-    if lowest <= 0 <= highest:
-        return answer
-    up = highest < 0
-    near, step = start, 1024
-    while True:  # the best total is between `near` and `far`
-        far = near + step if up else max(0, near - step)
-        answer, (lowest, highest) = optimum(tree, noisy, far)
-        if lowest <= 0 <= highest or (far == 0 and not up and lowest > 0):
-            return answer
-        if (lowest > 0) == up:
-            break
-        near, step = far, 2 * step
-    low, high = min(near, far), max(near, far)
-    while True:
-        middle = (low + high) // 2
-        answer, (lowest, highest) = optimum(tree, noisy, middle)
-        if lowest <= 0 <= highest:
-            return answer
-        low, high = (low, middle) if lowest > 0 else (middle + 1, high)
+def without_total(tree: Tree, noisy: Ints) -> Ints:
+    """The nearest consistent counts ≥ 0 of any total: each size is a problem of its own."""
+    equal = np.ones(tree.size, np.int64)
+    sizes = [optimum(NonNegativeInference(tree, size, equal, integer=True)) for size in noisy.T]
+    return np.stack(sizes, axis=1)
 
 
 def raw_noise(name: str, epsilon: float, method: str) -> float:
