@@ -96,14 +96,7 @@ def _between(below: Floats, above: Floats) -> Floats:
 def distribution(law: str, scale: float) -> Callable[[Any], Floats]:
     """P(X ≤ k) in floats, for a wide range of k."""
     if law == "geometric":
-        q = math.exp(-1 / scale)
-
-        def geometric(k: Any) -> Floats:
-            low = np.exp(np.minimum(k, -1) / scale) / (1 + q)
-            high = 1 - np.exp(-(np.maximum(k, 0) + 1) / scale) / (1 + q)
-            return np.where(k < 0, low, high)
-
-        return geometric
+        return stats.dlaplace(1 / scale).cdf
     reach = math.ceil(40 * scale) + 1
     mass = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * scale**2))
     sums = np.cumsum(mass) / math.fsum(mass)

@@ -19,7 +19,7 @@ from hierdp.reports import plots
 from hierdp.reproduce.runs import all_rows, crossed, noise_for
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.settings import Settings
-from models import ConstrainedInference, HierarchyQIP, Tree
+from models import BlockInference, HierarchyQIP, Tree, Workload
 from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
     text = (
         "A histogram at every region; neighbouring tables differ by one person in one bin of one leaf. Each "
         "level has an equal share of ε. *Laplace*: noise on every bin. *AHP*: optimal clustering, at each "
-        "region by itself. *Inference*: made consistent by ConstrainedInference, assuming equal variances "
+        "region by itself. *Inference*: made consistent by BlockInference, assuming equal variances "
         "at all levels. *QIP*: made consistent, whole and non-negative by HierarchyQIP, with the total of "
         "inference. *Mixed*: AHP at the leaves, plain noise above, then QIP. *Leaves only*: all of ε at the "
         "leaves, added up. Every consistent answer is proved optimal. Values are root mean squared errors "
@@ -115,25 +115,10 @@ def qip(tree: Tree, noisy: Floats, total: int) -> Floats:
 
 
 def inference(tree: Tree, noisy: Floats) -> Floats:
-    """Consistent counts by least squares.
-
-    Each bin is a separate tree, joined here under an unmeasured root.
-    """
-    bins = noisy.shape[1]
-    parents, above = [np.zeros(bins, np.int64)], 1
-    for level in map(np.asarray, tree.levels):
-        parents.append((np.arange(bins)[:, None] * above + level).ravel())
-        above = level.size
-    rows = [tree.nodes_of(level) for level in range(tree.depth + 1)]
-    flat = np.concatenate([[0.0], *(noisy[row].T.ravel() for row in rows)])
-    variance = np.where(np.arange(flat.size) == 0, np.inf, 1.0)
-    step = Step.solve("consistency of all regions", ConstrainedInference(Tree(parents), flat, variance))
-    found, at = np.empty_like(noisy), 1
-    for row in rows:
-        size = noisy[row].size
-        found[row] = np.asarray(step.solution.x)[at : at + size].reshape(bins, -1).T
-        at += size
-    return found
+    """Consistent counts by least squares, each bin by itself."""
+    bins = Workload.marginals(noisy.shape[1:], [(0,)])
+    model = BlockInference(tree, bins, noisy, np.ones((tree.depth + 1, 1)))
+    return np.asarray(Step.solve("consistency of all regions", model).solution.x)
 
 
 def _table(runs: DataFrame) -> DataFrame:
