@@ -20,6 +20,7 @@ from hierdp.counts.selection import Selection
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.measurements.rows import Measurement
+from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.noise import double_geometric_variance
 from models import ConstrainedInference, Tree
@@ -214,6 +215,54 @@ def off(tree: Tree, difference: Floats) -> float:
         nodes = tree.nodes_of(level)
         held[nodes] += held[np.asarray(tree.parent[nodes])]
     return float(np.abs(held[tree.leaves]).max(initial=0.0))
+
+
+def chain(
+    tree: Tree,
+    noisy: Floats,
+    variance: Floats,
+    nodes: Flags,
+    own: Interval,
+    miss: float,
+    most: float = math.inf,
+    noises: Collection[str] = (GAUSSIAN,),
+) -> Region | None:
+    """The bounds on a sum over nodes of one level, and on that over the nodes that they are in.
+
+    Parameters
+    ----------
+    tree : Tree
+    noisy, variance : arrays, shape (nodes,)
+        The measured count of each node, with independent noise; its variance, infinite without one.
+    nodes : bool array, shape (nodes,)
+        Those of the sum.
+    own : Interval
+        The bounds of their sum, which fail with the probability ``miss * (1 - REST)``.
+    miss : float
+        The probability that any bound fails.
+    most : float
+        The largest count of all.
+    noises : collection of str
+        The laws of the noise.
+
+    Returns
+    -------
+    Region or None
+        None if no node that they are in was measured.
+    """
+    above = [nodes]
+    while not above[-1][0]:
+        above.append(np.isin(np.arange(tree.size), tree.parent[above[-1]]))
+    measured = [k for k, held in enumerate(above) if k and np.isfinite(variance[held]).all()]
+    region = Region(np.full(len(above), most), (np.arange(len(above)) == 0).astype(np.int64))
+    region.keep(np.array([0]), 1, *own)
+    for k in range(1, len(above)):
+        region.keep(np.array([k, k - 1]), [1, -1], 0, math.inf)
+    for k in measured:
+        value = float(noisy[above[k]].sum())
+        half = half_width(float(variance[above[k]].sum()), miss * REST / len(measured), noises)
+        region.keep(np.array([k]), 1, max(0.0, value - half), max(0.0, value + half))
+    return region if measured else None
 
 
 def lifted(mask: Flags, parents: Sequence[Ints], every: bool) -> Flags:

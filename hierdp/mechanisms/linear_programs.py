@@ -16,17 +16,14 @@ counts of at least 0, it may cover too rarely (Batlle, Patil, Stanley, Lessig & 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hierdp.mechanisms.intervals import REST, Interval, half_width
-from hierdp.privacy.budget import GAUSSIAN
-from models import Program, Tree
-from models.arithmetic.arrays import Flags, Floats, Ints
+from models import Program
+from models.arithmetic.arrays import Floats, Ints
 from models.programs.terms import Block, Term, rows_of
 from solvers import prove, solve
 
@@ -77,7 +74,7 @@ class Region:
             [Term("linear", np.arange(size), sign * self.wanted)],
         )
 
-    def interval(self) -> Interval | None:
+    def interval(self) -> tuple[float, float] | None:
         """The least and the largest sum, as far as they are proved; None if no counts keep all bounds."""
         ends = []
         for sign in (1, -1):
@@ -87,52 +84,4 @@ class Region:
                 return None
             bound: Any = None if solution.x is None else prove(program, solution.x).bound
             ends.append(-math.inf if bound is None or bound == -math.inf else math.ceil(bound))
-        return Interval(max(0.0, ends[0]), -ends[1])
-
-
-def chain(
-    tree: Tree,
-    noisy: Floats,
-    variance: Floats,
-    nodes: Flags,
-    own: Interval,
-    miss: float,
-    most: float = math.inf,
-    noises: Collection[str] = (GAUSSIAN,),
-) -> Region | None:
-    """The bounds on a sum over nodes of one level, and on that over the nodes that they are in.
-
-    Parameters
-    ----------
-    tree : Tree
-    noisy, variance : arrays, shape (nodes,)
-        The measured count of each node, with independent noise; its variance, infinite without one.
-    nodes : bool array, shape (nodes,)
-        Those of the sum.
-    own : Interval
-        The bounds of their sum, which fail with the probability ``miss * (1 - REST)``.
-    miss : float
-        The probability that any bound fails.
-    most : float
-        The largest count of all.
-    noises : collection of str
-        The laws of the noise.
-
-    Returns
-    -------
-    Region or None
-        None if no node that they are in was measured.
-    """
-    above = [nodes]
-    while not above[-1][0]:
-        above.append(np.isin(np.arange(tree.size), tree.parent[above[-1]]))
-    measured = [k for k, held in enumerate(above) if k and np.isfinite(variance[held]).all()]
-    region = Region(np.full(len(above), most), (np.arange(len(above)) == 0).astype(np.int64))
-    region.keep(np.array([0]), 1, *own)
-    for k in range(1, len(above)):
-        region.keep(np.array([k, k - 1]), [1, -1], 0, math.inf)
-    for k in measured:
-        value = float(noisy[above[k]].sum())
-        half = half_width(float(variance[above[k]].sum()), miss * REST / len(measured), noises)
-        region.keep(np.array([k]), 1, max(0.0, value - half), max(0.0, value + half))
-    return region if measured else None
+        return max(0.0, ends[0]), -ends[1]

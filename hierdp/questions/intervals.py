@@ -63,7 +63,8 @@ def _by_linear_programs(source: Intervals, selection: Selection, confidence: flo
     region = source.region(selection, 1 - confidence)
     if region is None:
         return source.of(selection, confidence)
-    return region.interval() or source.of(selection, 1 - (1 - confidence) * (1 - REST))
+    ends = region.interval()
+    return source.of(selection, 1 - (1 - confidence) * (1 - REST)) if ends is None else Interval(*ends)
 
 
 def unbiased_of(release: Written, selections: Sequence[Selection]) -> dict[str, list[float]]:

@@ -84,8 +84,8 @@ def test_the_ends_are_the_least_and_the_largest_sum_that_keeps_all_bounds(seed):
     if np.all(np.diff(np.flatnonzero(region.wanted)) == 1):  # consecutive, too
         assert found == (sums.min(), sums.max())
     assert found is not None
-    assert found.low <= sums.min()
-    assert found.high >= sums.max()
+    assert found[0] <= sums.min()
+    assert found[1] >= sums.max()
 
 
 def test_an_end_that_nothing_bounds_is_not_invented():

@@ -15,6 +15,7 @@ from hierdp.mechanisms.intervals import (
     Estimate,
     Interval,
     answered,
+    chain,
     ends,
     half_width,
     half_widths,
@@ -24,7 +25,7 @@ from hierdp.mechanisms.intervals import (
     unknown,
     variance_of,
 )
-from hierdp.mechanisms.linear_programs import Region, chain
+from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GEOMETRIC
 from hierdp.record.written import Written
 from models import BlockInference, Workload

@@ -13,6 +13,7 @@ from hierdp.mechanisms.intervals import (
     REST,
     Estimate,
     Interval,
+    chain,
     ends,
     half_width,
     half_widths,
@@ -20,7 +21,7 @@ from hierdp.mechanisms.intervals import (
     tree_estimate,
     unknown,
 )
-from hierdp.mechanisms.linear_programs import Region, chain
+from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.table import AXIS, given_of
 from hierdp.record.written import Written
