@@ -213,24 +213,15 @@ def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row
     return [*rows, Row("MM, lower bound (SDP)", least, note=note)]
 
 
-def plain_equal(queries: Queries, branching: int) -> float:
-    """H_b, equal budgets, ε = 1."""
-    return plain_variance(queries, branching, equal_split(queries, branching, 1.0))
+def _by(variance: Callable[[Queries, int, Floats], float], split: Budget) -> Callable[[Queries, int], float]:
+    return lambda queries, branching: variance(queries, branching, split(queries, branching, 1.0))
 
 
-def consistent_equal(queries: Queries, branching: int) -> float:
-    """H_b^c, equal budgets, ε = 1."""
-    return consistent_variance(queries, branching, equal_split(queries, branching, 1.0))
-
-
-def consistent_geometric(queries: Queries, branching: int) -> float:
-    """H_b^c, geometric budgets, ε = 1."""
-    return consistent_variance(queries, branching, geometric_split(queries, branching, 1.0))
-
-
-def consistent_quadtree(queries: Queries, branching: int) -> float:
-    """H_b^c, budgets as in a quadtree, ε = 1."""
-    return consistent_variance(queries, branching, quadtree_split(queries, branching, 1.0))
+plain_equal = _by(plain_variance, equal_split)
+consistent_equal, consistent_geometric, consistent_quadtree = (
+    _by(consistent_variance, split) for split in (equal_split, geometric_split, quadtree_split)
+)
+"""Mean variances of H_b and H_b^c by workload and b, ε = 1."""
 
 
 def flat_is_best(

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from hierdp.cli.commands import Commands
+from hierdp.cli.commands import COMMANDS
 from hierdp.cli.common import Unprinted, console, visible
 
 DEBUG = "HIERDP_DEBUG"
@@ -302,7 +302,7 @@ def _place(bug: BaseException) -> str:
 
 @click.group(
     cls=ErrorReportingGroup,
-    commands=Commands(),
+    commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="hierdp")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
 
 import click
@@ -22,14 +22,27 @@ MODULES = {
 
 
 class Commands(Mapping[str, click.Command]):
-    """The commands of hierdp."""
+    """Commands by name, each made when it is used."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], click.Command]) -> None:
+        self._names, self._make = names, make
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"hierdp.cli.{MODULES[name]}"), name)
-        return command
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(MODULES)
+        return len(self._names)
+
+
+def _of_module(name: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"hierdp.cli.{MODULES[name]}"), name)
+    return command
+
+
+COMMANDS = Commands(MODULES, _of_module)
+"""The commands of hierdp."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import click
 from hierdp.cli.common import columns, console, number, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
+from hierdp.cli.release import without
 from hierdp.cli.sources import Input, files_read, from_tables
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import Keyword, keywords_of
@@ -42,17 +42,8 @@ class CompareCommand(click.Command):
             for flag in flags_of(_keywords(mechanism)):
                 own.setdefault(str(flag.name), flag)
         taken = {text for flag in own.values() for text in flag.opts}
-        shared = [_without(one, taken) for one in super().get_params(ctx)]
+        shared = [without(one, taken) for one in super().get_params(ctx)]
         return [*(one for one in shared if one.opts or one.name not in own), *own.values()]
-
-
-def _without(option: click.Parameter, taken: set[str]) -> click.Parameter:
-    """An option of every comparison, without the flags that a mechanism has for an option of its own."""
-    if not taken & set(option.opts):
-        return option
-    left = copy(option)
-    left.opts = [flag for flag in option.opts if flag not in taken]
-    return left
 
 
 def _mechanisms(args: Sequence[str]) -> list[Mechanism]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from hierdp.cli.analyze import analyze
 from hierdp.cli.axes import sizes_of
+from hierdp.cli.commands import Commands
 from hierdp.cli.common import console, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
 from hierdp.cli.release import command_of
@@ -104,25 +105,12 @@ def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **gi
     context.invoke(analyze, bins=bins, out=out, **{name: given[name] for name in given if name in names})
 
 
-class PlanCommands(Mapping[str, click.Command]):
-    """The commands, by the names of their mechanisms."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        return _command_of(MECHANISMS[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(MECHANISMS)
-
-    def __len__(self) -> int:
-        return len(MECHANISMS)
-
-
 @cache
 def _command_of(mechanism: Mechanism) -> click.Command:
     return RangeQueryPlan() if mechanism.name == "range-query" else PlanCommand(mechanism)
 
 
-@click.group(commands=PlanCommands())
+@click.group(commands=Commands(MECHANISMS, lambda name: _command_of(MECHANISMS[name])))
 def plan() -> None:
     """What to expect of a release, without data: its noise, and errors where mathematics gives them.
 

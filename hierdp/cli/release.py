@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from copy import copy
 from functools import cache, cached_property
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
+from hierdp.cli.commands import Commands
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
@@ -34,31 +34,18 @@ class MechanismCommand(click.Command):
         """The options of all mechanisms, then those that this one declares."""
         own = flags_of(keywords_of(self.mechanism.from_table))
         taken = {flag for one in own for flag in one.opts}
-        of_all = [_without(one, taken) for one in shared.params]
+        of_all = [without(one, taken) for one in shared.params]
         # What must be given comes first, and what all mechanisms have comes last.
         return sorted([*of_all, *own], key=lambda one: (not one.required, not one.required and one in of_all))
 
 
-def _without(option: click.Parameter, taken: set[str]) -> click.Parameter:
+def without(option: click.Parameter, taken: set[str]) -> click.Parameter:
     """An option of all mechanisms, without the flags that a mechanism has for an option of its own."""
     if not taken & set(option.opts):
         return option
     left = copy(option)
     left.opts = [flag for flag in option.opts if flag not in taken]
     return left
-
-
-class MechanismCommands(Mapping[str, click.Command]):
-    """The commands, by the names of their mechanisms."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        return command_of(MECHANISMS[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(MECHANISMS)
-
-    def __len__(self) -> int:
-        return len(MECHANISMS)
 
 
 @cache
@@ -73,7 +60,7 @@ def _help(text: str) -> str:
     return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in paragraphs)
 
 
-@click.group(commands=MechanismCommands())
+@click.group(commands=Commands(MECHANISMS, lambda name: command_of(MECHANISMS[name])))
 def release() -> None:
     """Release your own table, by one of the mechanisms below."""
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.cli.release import MechanismCommands
+from hierdp.cli.release import release
 from hierdp.cli.sources import Input
 from hierdp.errors import InputError
 from hierdp.execution import atomic_rename, folder, progress, seal, store
@@ -147,7 +147,7 @@ def test_no_input_is_overwritten(option):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_command_declares_what_it_reads(mechanism):
-    options = MechanismCommands()[mechanism].params
+    options = release.commands[mechanism].params
     inputs = {one.name for one in options if isinstance(one.type, Input)}
     named = {one.name for one in options if one.metavar in ("TABLE", "FILE", "KEY", "URL")}
     assert inputs == {"table", *named}
