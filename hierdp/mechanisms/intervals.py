@@ -43,13 +43,6 @@ class Interval(NamedTuple):
     high: float = math.nan
 
 
-class Bounds(Protocol):
-    """Bounds on all parts of a sum; see `hierdp.mechanisms.linear_programs.Region`."""
-
-    def interval(self) -> Interval | None:
-        """The least and the largest sum that keep them; None if nothing keeps all."""
-
-
 class Intervals(Protocol):
     """Gives intervals for the sums of a release."""
 
@@ -62,7 +55,7 @@ class Intervals(Protocol):
     def unbiased(self, selection: Selection) -> Estimate:
         """The sum's unbiased estimate, from the measurements; NaN if a part of it was not measured."""
 
-    def region(self, selection: Selection, miss: float) -> Bounds | None:
+    def region(self, selection: Selection, miss: float) -> Region | None:
         """Bounds that hold all at once but for a probability; None if they say no more than `of`."""
 
 
