@@ -70,7 +70,7 @@ def usual_signals():
         signal.signal(number, handler)
 
 
-TOLD_TO_TERMINALS = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+TERMINAL_VARIABLES = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Variables that change the printed tables that tests read."""
 
 
@@ -78,7 +78,7 @@ TOLD_TO_TERMINALS = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATI
 def usual_output():
     """Output has the width of a pipe and no colours."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in TOLD_TO_TERMINALS:
+        for name in TERMINAL_VARIABLES:
             patch.delenv(name, raising=False)
         yield
 

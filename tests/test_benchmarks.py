@@ -111,7 +111,7 @@ def test_the_peers_table_by_hand():
 
 
 @pytest.mark.parametrize("family", quick(growth.FAMILIES, every=4), ids=lambda family: family.name)
-def test_families_have_as_many_elements_as_asked_and_are_proved(family):
+def test_families_have_the_given_number_of_elements_and_are_proved(family):
     smallest = 10_000 if family.name == "CumulativeQIP, census" else 1_000  # the tree has hundreds
     for size in (100,) if family.name == "StrategySDP" else (smallest, 10 * smallest):
         model = family.make(np.random.default_rng(0), size)
@@ -195,11 +195,11 @@ def point(model, size, program, seconds, verdict="solved", failed="", mb=1.0):
 
 
 def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
-    asked = []
+    taken_sizes = []
     taken = {"fast": 0.1, "highs": 0.5, "clarabel": 3.0}
 
     def measured(_, model, size, program, *__, **___):
-        asked.append((size, program))
+        taken_sizes.append((size, program))
         row = point(model, size, program, taken[program] * size / 10_000, mb=size / 4_000)
         row["verdict"] = "stopped" if program != "fast" and row["seconds"] > 20 else row["verdict"]
         return {name: row[name] for name in growth.MEASURED} | {"failed": ""}
@@ -208,16 +208,16 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
     monkeypatch.setattr(growth, "EXACT", ("highs", "clarabel"))
     monkeypatch.setattr(growth, "FAMILIES", [one for one in growth.FAMILIES if one.name == "Isotonic, L2"])
     rows = list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), []))
-    of = {program: max(size for size, one in asked if one == program) for program in taken}
+    of = {program: max(size for size, one in taken_sizes if one == program) for program in taken}
     # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; the other is five times as fast.
     assert of == {"fast": 10**6, "highs": 10**6, "clarabel": 100}
     frame = pd.DataFrame(rows)
     assert growth.stops(frame, 60.0) == {
         "Isotonic, L2": "1,000,000 done; ten times as many would take 200 s or more"
     }
-    before = len(asked)
+    before = len(taken_sizes)
     assert list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), rows)) == []  # it resumes
-    assert len(asked) == before
+    assert len(taken_sizes) == before
     heavy = point("Isotonic, L2", 10**6, "fast", 0.1, mb=3_000)
     assert growth.stops(pd.DataFrame([heavy]), 60.0)["Isotonic, L2"].endswith("about 30 GB")
 
@@ -467,8 +467,8 @@ def test_every_formulation_has_the_same_optimum():
         of = dict(formulations.forms(formulations.bounded(model.program(), 6), 6))
         assert len(of) == (7 if model.p == 2 else 4)
         for form in {*of} - {"network", "squares", "squares, relaxed"}:
-            told = formulations.measure(model, of[form], "highs", 60.0)
-            assert told["verdict"] == "solved", (form, told)
+            stated = formulations.measure(model, of[form], "highs", 60.0)
+            assert stated["verdict"] == "solved", (form, stated)
         places, tables = formulations.costs(model.program(), 6)
         x = solve(model).x
         assert sum(table[x[i]] for i, table in zip(places, tables, strict=True)) == best

@@ -74,9 +74,9 @@ def console(example):
     for command, shown in commands(example.parsed):
         output, status = ran(command)
         alike = doctest.OutputChecker().check_output(shown or "...", output, ALIKE)
-        told = f"{example.path}:{example.line}: {command}\n{output}"
-        assert alike, f"{told}\nis not\n{shown}"
-        assert (status != 0) == (shown.startswith("Error: ") or "FAILS" in shown), told
+        message = f"{example.path}:{example.line}: {command}\n{output}"
+        assert alike, f"{message}\nis not\n{shown}"
+        assert (status != 0) == (shown.startswith("Error: ") or "FAILS" in shown), message
 
 
 PARSERS = [

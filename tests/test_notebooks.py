@@ -67,8 +67,8 @@ ELSEWHERE = re.compile(r"(?:/(?:work|tmp|home|root|Users|private|opt|usr)|[A-Z]:
 def test_nothing_of_this_machine_in_outputs(path):
     for output in outputs(path):
         data = output.get("data", {})
-        told = [output.get("text", ""), *(text for kind, text in data.items() if "image" not in kind)]
-        assert ELSEWHERE.findall(json.dumps(told)) == []
+        texts = [output.get("text", ""), *(text for kind, text in data.items() if "image" not in kind)]
+        assert ELSEWHERE.findall(json.dumps(texts)) == []
 
 
 @each

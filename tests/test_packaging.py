@@ -100,13 +100,13 @@ def test_distributions_are_whole(tmp_path):
     shutil.copytree(ROOT, tmp_path / "hierdp", ignore=kept)
     if (ROOT / ".ci").exists():
         shutil.copytree(ROOT / ".ci", tmp_path / "hierdp/.ci")
-    told = ""
+    output = ""
     for kind in ("sdist", "wheel"):
         done = subprocess.run(
             [sys.executable, "-c", BUILD, kind, tmp_path], cwd=tmp_path / "hierdp",
             capture_output=True, text=True, check=True)  # fmt: skip
-        told += done.stdout + done.stderr
-    assert "absent from the" not in told
+        output += done.stdout + done.stderr
+    assert "absent from the" not in output
     shutil.unpack_archive(next(tmp_path.glob("*.tar.gz")), tmp_path / "source")
     shutil.unpack_archive(next(tmp_path.glob("*.whl")), tmp_path / "wheel", "zip")
     (source,) = (tmp_path / "source").iterdir()

@@ -72,8 +72,8 @@ def test_every_method_has_a_command_that_exists():
         known = {method.name for method in registry.MECHANISMS[name].methods}
         assert not options or options[0].startswith(("--method", "--merge", "--repair"))
         if options and options[0].startswith("--method"):
-            asked = options[0].removeprefix("--method ").partition(" --")[0].strip('"')
-            assert asked in known or asked == "bottom-up Hg"
+            chosen = options[0].removeprefix("--method ").partition(" --")[0].strip('"')
+            assert chosen in known or chosen == "bottom-up Hg"
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +125,8 @@ def test_the_winners_that_a_table_shows_are_the_least_of_its_rows():
 
 
 def test_numbers_are_short():
-    told = {0.0: "0", 0.0123456: "0.0123", 1.5: "1.50", 99.96: "100", 1234.5: "1,234", 2.5e8: "2.5e8"}
-    assert {value: page.shown(value).rstrip(".") for value in told} == told
+    texts = {0.0: "0", 0.0123456: "0.0123", 1.5: "1.50", 99.96: "100", 1234.5: "1,234", 2.5e8: "2.5e8"}
+    assert {value: page.shown(value).rstrip(".") for value in texts} == texts
     assert page.shown(float("nan")) == "–"
 
 

@@ -98,9 +98,9 @@ def one_array(part, by=1):
                     again = array.astype(np.int64 if array.dtype.kind in "iu" else array.dtype)
                     again.flat[again.size // 2] += by
                     arrays[key] = again
-                    told = io.BytesIO()
-                    np.savez(told, **arrays)
-                    members[name] = told.getvalue()
+                    stream = io.BytesIO()
+                    np.savez(stream, **arrays)
+                    members[name] = stream.getvalue()
                     return
         raise AssertionError(f"no step has an array {part!r}")
 

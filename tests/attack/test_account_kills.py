@@ -23,9 +23,9 @@ DRAWS = """
 from pathlib import Path
 from hierdp.privacy.noise import ExactNoise
 def marked(usual):
-    def draw(*asked):
+    def draw(*given):
         Path("drawn").touch()
-        return usual(*asked)
+        return usual(*given)
     return draw
 ExactNoise.geometric = marked(ExactNoise.geometric)
 ExactNoise.gaussian = marked(ExactNoise.gaussian)

@@ -65,8 +65,8 @@ class Watcher(threading.Thread):
             if fingerprint in self.whole:
                 return ""
             for line in sums.decode().splitlines():
-                told, _, name = line.partition("  ")
-                if hashlib.sha256(contents(folder, name)).hexdigest() != told:
+                digest, _, name = line.partition("  ")
+                if hashlib.sha256(contents(folder, name)).hexdigest() != digest:
                     return f"{name} is not as sealed"
             self.whole.add(fingerprint)
         except OSError as gone:

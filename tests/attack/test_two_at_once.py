@@ -26,16 +26,16 @@ def test_two_at_once(mechanism, there):
         for seed in (2, 3)
     ]  # fmt: skip
     said = ["".join(process.communicate()) for process in both]
-    told = set()
+    fingerprints = set()
     for process, text in zip(both, said, strict=True):
         assert_no_traceback(text)
         if process.returncode:
             assert process.returncode == 2
             assert "another run is writing out" in " ".join(text.split())
         else:
-            told.add(re.search("Fingerprint: ([0-9a-f]{64})", text)[1])
-    assert len(told) == sum(process.returncode == 0 for process in both) > 0
-    assert seal.digest(Path("out", seal.SUMS)) in told
+            fingerprints.add(re.search("Fingerprint: ([0-9a-f]{64})", text)[1])
+    assert len(fingerprints) == sum(process.returncode == 0 for process in both) > 0
+    assert seal.digest(Path("out", seal.SUMS)) in fingerprints
     assert seal.why_not_ours(Path("out")) == ""
     assert sorted(os.listdir()) == ["in.csv", "out"]
     counted("pairs of releases to one folder at once")

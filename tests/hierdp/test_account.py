@@ -250,9 +250,9 @@ def test_a_release_is_charged_before_it_draws(opened, monkeypatch):
     account, seen = opened(), []
     exact = ExactNoise.geometric
 
-    def geometric(*asked):
+    def geometric(*measurement):
         seen.append(states(account))
-        return exact(*asked)
+        return exact(*measurement)
 
     monkeypatch.setattr(ExactNoise, "geometric", geometric)
     made = release(HOMES, "group-size", epsilon=0.4, account=account, **SIZES)
@@ -268,8 +268,8 @@ def test_a_release_that_is_written_is_in_the_account(opened, tmp_path):
     folder = made.write(tmp_path / "out")
     (charge,) = account.statement().charges
     assert (charge.state, charge.fingerprint) == ("written", seal.digest(folder / seal.SUMS))
-    told = json.loads((folder / "manifest.json").read_text())["account"]
-    assert told == {"data": "homes", "entry": charge.entry, "digest": charge.digest}
+    entry = json.loads((folder / "manifest.json").read_text())["account"]
+    assert entry == {"data": "homes", "entry": charge.entry, "digest": charge.digest}
     assert FAILS not in {line.verdict for line in check(folder)}
     with pytest.raises(InputError, match=r"has ε = 0.6 left"):
         release(HOMES, "group-size", epsilon=0.7, account=account, **SIZES)
@@ -279,9 +279,9 @@ def test_a_release_that_is_written_is_in_the_account(opened, tmp_path):
 def test_check_knows_the_account_entry(opened, tmp_path):
     folder = release(HOMES, "group-size", epsilon=0.4, account=opened(), **SIZES).write(tmp_path / "out")
     path = folder / "manifest.json"
-    told = json.loads(path.read_text())
-    told["account"]["left"] = 0.6
-    path.write_text(json.dumps(told))
+    manifest = json.loads(path.read_text())
+    manifest["account"]["left"] = 0.6
+    path.write_text(json.dumps(manifest))
     seal.seal(folder)
     found = {line.check: line for line in check(folder)}
     assert "'account' has 'left', which no release has" in found["manifest"].why
@@ -332,11 +332,11 @@ def test_check_reports_missing_account_entries(written, opened, tmp_path):
     alone = release(HOMES, "group-size", epsilon=0.4, **SIZES).write(tmp_path / "alone")
     release(HOMES, "group-size", epsilon=0.1, account=account, **SIZES)  # drawn but never written
     _, never = account.statement().charges
-    told = {"data": "homes", "entry": never.entry, "digest": never.digest}
-    other = change_manifest(folder, tmp_path / "other", lambda manifest: manifest.update(account=told))
+    entry = {"data": "homes", "entry": never.entry, "digest": never.digest}
+    other = change_manifest(folder, tmp_path / "other", lambda manifest: manifest.update(account=entry))
     trips = open_account(tmp_path / "trips.account", "trips", 1.0)
-    edited = change_manifest(folder, tmp_path / "edited", lambda told: told["settings"].update(max_size=4))
-    cheaper = change_manifest(folder, tmp_path / "cheaper", lambda told: told["budget"].update(epsilon=0.9))
+    edited = change_manifest(folder, tmp_path / "edited", lambda it: it["settings"].update(max_size=4))
+    cheaper = change_manifest(folder, tmp_path / "cheaper", lambda it: it["budget"].update(epsilon=0.9))
     wrong = {
         (alone, account): "names no account",
         (folder, trips): "it is an account of 'trips', and the release is of 'homes'",
@@ -372,9 +372,9 @@ def change_manifest(folder, place, change):
     """A copy with a changed manifest, sealed anew."""
     shutil.copytree(folder, place)
     path = place / "manifest.json"
-    told = json.loads(path.read_text())
-    change(told)
-    path.write_text(json.dumps(told))
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
     seal.seal(place)
     return place
 
@@ -608,8 +608,8 @@ def test_the_head_belongs_to_the_account(opened):
     filled(account)
     filled(other, 1)
     head = Path(f"{account.path}.head")
-    told = head.read_bytes()
-    deep, long = b"[" * 100_000, told.replace(b":", b":" + b" " * 100_000)
+    content = head.read_bytes()
+    deep, long = b"[" * 100_000, content.replace(b":", b":" + b" " * 100_000)
     for wrong in (b"", b"[]", b'{"lines": 0, "digest": ""}', b'{"lines": "x"}', deep, long):
         head.write_bytes(wrong)
         with pytest.raises(InputError, match="head"):
@@ -624,7 +624,7 @@ def test_the_head_belongs_to_the_account(opened):
     with pytest.raises(InputError, match="is missing or damaged"):
         account.statement()
     head.unlink()
-    head.write_bytes(told)
+    head.write_bytes(content)
     assert len(account.statement().charges) == 3
 
 
@@ -797,7 +797,7 @@ def calls_of_a_charge(account, monkeypatch):
 
 def killed_at(account, step, half, monkeypatch):
     """Run a process that charges and then confirms it; kill it before (or in the middle of) a call."""
-    told, tells = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
 
@@ -813,13 +813,13 @@ def killed_at(account, step, half, monkeypatch):
         try:
             counting(monkeypatch, ending)
             account.charge(Loss(0.001), "group-size", "homes")
-            os.write(tells, b"charged")
+            os.write(writing, b"charged")
         finally:
             os._exit(0)
-    os.close(tells)
+    os.close(writing)
     _, status = os.waitpid(child, 0)
-    said = os.read(told, 100)
-    os.close(told)
+    said = os.read(reading, 100)
+    os.close(reading)
     return os.waitstatus_to_exitcode(status), said
 
 
@@ -1025,10 +1025,10 @@ def test_the_command_line_opens_and_shows(tmp_path):
     done = run("account", path)
     assert done.exit_code == 0, done.output
     (charge, _) = account.statement().charges
-    told = ["ε = 2, δ = 1e-07 (1e-08 of it set aside)", "protected: one row more or less", "written"]
-    told += ["not finished", charge.at, charge.fingerprint, "ε = 0.5", "ρ = ", account.statement().digest]
+    texts = ["ε = 2, δ = 1e-07 (1e-08 of it set aside)", "protected: one row more or less", "written"]
+    texts += ["not finished", charge.at, charge.fingerprint, "ε = 0.5", "ρ = ", account.statement().digest]
     shown = " ".join(done.output.split())  # lines are broken where the path is long
-    for text in told:
+    for text in texts:
         assert text in shown
     assert done.output == run("account", "show", path).output
     share = float(re.search(r"Spent: ([\d.]+) %", done.output)[1])
@@ -1116,8 +1116,8 @@ def test_the_command_line_says_that_it_failed(tmp_path, monkeypatch):
 
 def test_a_release_for_persons_costs_them():
     for name in set(MECHANISMS) - {"top-down", "tabulation"}:
-        told = {"person": "who", "rows_per_person": 2}
-        assert MECHANISMS[name].loss(0.1, told) == Loss(0.1, unit=PERSON, column="who", rows=2)
+        options = {"person": "who", "rows_per_person": 2}
+        assert MECHANISMS[name].loss(0.1, options) == Loss(0.1, unit=PERSON, column="who", rows=2)
     persons = {"person": "who", "rows_per_person": 2, "bounded": False}
     assert loss_of(epsilon=1.0, delta=1e-8, **persons) == replace(
         loss_of(epsilon=1.0, delta=1e-8, bounded=False), unit=PERSON, column="who", rows=2

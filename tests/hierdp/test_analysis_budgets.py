@@ -81,8 +81,8 @@ def test_the_iteration_never_increases_the_variance_and_ends_at_a_kkt_point(n, b
     assert split.variance == pytest.approx(queries.consistent(b, budgets.noise_variance(split.shares)))
     assert split.certificate.optimal
     # Stationary: moving a little budget between measured levels changes nothing to first order.
-    asked = np.flatnonzero(split.shares > 0)
-    for i, j in permutations(asked, 2):
+    kept_levels = np.flatnonzero(split.shares > 0)
+    for i, j in permutations(kept_levels, 2):
         moved = split.shares.copy()
         step = 1e-5 * min(moved[i], moved[j])
         moved[i], moved[j] = moved[i] - step, moved[j] + step

@@ -165,9 +165,9 @@ def test_grids_of_any_shape_budget_and_workload():
         ragged = grids._ragged(level_sizes(n, b), b, 1 / levels, axes)  # also for complete trees
         assert ragged / queries == pytest.approx(exact, rel=1e-9)
         shares = grids.level_shares(n, b, levels, axes)
-        asked = np.isfinite(levels)
-        assert shares[asked] @ levels[asked] == pytest.approx(exact, rel=1e-9)
-        for i in np.flatnonzero(asked):
+        used = np.isfinite(levels)
+        assert shares[used] @ levels[used] == pytest.approx(exact, rel=1e-9)
+        for i in np.flatnonzero(used):
             moved = np.where(np.arange(levels.size) == i, levels * (1 + 1e-6), levels)
             slope = (grids.consistent(n, b, moved, axes) - exact) / (levels[i] * 1e-6)
             assert slope == pytest.approx(shares[i], rel=1e-3, abs=1e-5 * exact / levels[i])
@@ -183,9 +183,9 @@ def test_nodes_used_are_counted_as_queries_use_them():
         holds = np.array([tree.sum_up(row) for row in np.eye(tree.leaves.size, dtype=int)]).T.astype(bool)
         used = np.zeros(levels.size, int)
         for box in product(*(intervals(axis, n) for axis in axes)):
-            asked = np.zeros((n,) * d, bool)
-            asked[tuple(slice(i, j) for i, j in box)] = True
-            inside = ~np.any(holds & ~asked.ravel(), axis=1)
+            inside_box = np.zeros((n,) * d, bool)
+            inside_box[tuple(slice(i, j) for i, j in box)] = True
+            inside = ~np.any(holds & ~inside_box.ravel(), axis=1)
             for u in range(1, tree.size):
                 if inside[u] and (tree.parent[u] == 0 or not inside[tree.parent[u]]):
                     used[levels.size - tree.level[u]] += 1

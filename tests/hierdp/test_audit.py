@@ -162,10 +162,12 @@ def test_without_noise_a_release_is_its_table():
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_event_that_tells_two_tables_apart_is_chosen(swapped, sign):
+def test_the_event_that_distinguishes_two_tables_is_chosen(swapped, sign):
     rng = np.random.default_rng(2)
-    here = [{"dull": float(rng.integers(9)), "told": float(sign * rng.integers(6))} for _ in range(60)]
-    there = [{"dull": float(rng.integers(9)), "told": float(sign * rng.integers(5, 12))} for _ in range(60)]
+    here = [{"dull": float(rng.integers(9)), "revealing": float(sign * rng.integers(6))} for _ in range(60)]
+    there = [
+        {"dull": float(rng.integers(9)), "revealing": float(sign * rng.integers(5, 12))} for _ in range(60)
+    ]
     sides = (there, here) if swapped else (here, there)
     event = chosen(sides, Claim(1.0, 0.0), 0.001)
     likely, unlikely = sides[::-1] if event.swapped else sides
@@ -472,11 +474,11 @@ class Answered(SimulatedNoise):
 
     def __init__(self, answers=()):
         super().__init__(0)
-        self.asked, self._answers = [], list(answers)
+        self.measured, self._answers = [], list(answers)
 
     def _answer(self, counts, sensitivity, norm, spend):
-        self.asked.append((np.array(counts), float(sensitivity), norm))
-        return NoisyCounts(self._answers[len(self.asked) - 1] if self._answers else counts.copy(), spend)
+        self.measured.append((np.array(counts), float(sensitivity), norm))
+        return NoisyCounts(self._answers[len(self.measured) - 1] if self._answers else counts.copy(), spend)
 
     def geometric(self, counts, query, sensitivity, epsilon):
         spend = super().geometric(counts, query, sensitivity, epsilon).spend
@@ -498,10 +500,10 @@ def test_the_two_tables_are_those_of_the_relation():
         first = Answered()
         person = case.release(0, first).ledger.person
         rows = 1 if person is None else person.times  # sensitivities are for one row of a person, or for all
-        second = Answered([counts for counts, _, _ in first.asked])
+        second = Answered([counts for counts, _, _ in first.measured])
         case.release(1, second)
-        assert len(first.asked) == len(second.asked) > 0
-        for (a, sensitivity, norm_of), (b, _, _) in zip(first.asked, second.asked, strict=True):
+        assert len(first.measured) == len(second.measured) > 0
+        for (a, sensitivity, norm_of), (b, _, _) in zip(first.measured, second.measured, strict=True):
             assert np.linalg.norm((a - b).ravel(), norm_of) <= rows * sensitivity * (1 + 1e-12), (
                 case.name,
                 case.change,

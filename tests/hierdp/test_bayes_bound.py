@@ -104,7 +104,7 @@ def test_all_empty():
         least_errors([0, 0], 1.0)
 
 
-def test_a_plan_tells_it():
+def test_a_plan_states_it():
     public = pd.DataFrame({"count": [0] * 900 + [100] * 100})
     found = plan("clustering", epsilon=0.05, bins=500, public_counts=public)
     assert "1,000 public counts, no ε-DP method has a root mean squared error below 13.86" in found.notes[-1]

@@ -220,12 +220,12 @@ def some():
 
 
 def test_runs_resume_and_grow(tmp_path, monkeypatch):
-    out, asked = tmp_path / "r.parquet", runs.Settings(time_limit=300)
-    first = runs.run(some(), "small", asked, out, ["fast", "highs"])
+    out, chosen = tmp_path / "r.parquet", runs.Settings(time_limit=300)
+    first = runs.run(some(), "small", chosen, out, ["fast", "highs"])
     assert len(first) == 8
     done = []
     monkeypatch.setattr(runs, "solve", lambda *a, **k: done.append(a[1].name) or solve(*a, **k))
-    again = runs.run(some(), "small", asked, out, ["fast", "highs"])
+    again = runs.run(some(), "small", chosen, out, ["fast", "highs"])
     assert done == []
     pd.testing.assert_frame_equal(again, first)
     more = runs.run(
@@ -253,9 +253,9 @@ def test_repeats_have_medians_and_quartiles_and_the_worst_verdict(tmp_path, monk
 
     monkeypatch.setattr(runs, "solve", solved)
     monkeypatch.setattr(runs, "probe", warmed.append)
-    asked = runs.Settings(presolves=(False,), memory=2.5, repeats=3)
+    chosen = runs.Settings(presolves=(False,), memory=2.5, repeats=3)
     (row,) = runs.run(
-        [Problem("one", model, "random")], "small", asked, tmp_path / "r.parquet", ["highs"]
+        [Problem("one", model, "random")], "small", chosen, tmp_path / "r.parquet", ["highs"]
     ).to_dict("records")
     assert [backend.name for backend in warmed] == ["highs"]
     assert (row["verdict"], row["solve_seconds"], row["build_seconds"]) == ("wrong", 2.0, 0.5)

@@ -47,13 +47,13 @@ def folder(tmp_path_factory):
     return made
 
 
-def told(tmp_path, name, text):
+def stated(tmp_path, name, text):
     (tmp_path / name).write_text(text if isinstance(text, str) else json.dumps(text))
     return tmp_path / name
 
 
 def judged(tmp_path, folder, name, answer):
-    told(tmp_path, f"{name}.json", answer)
+    stated(tmp_path, f"{name}.json", answer)
     return next(row for row in check_answers(tmp_path, folder) if row.problem == name)
 
 
@@ -144,7 +144,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("solver", ANSWERS)
 def test_solution_files_of_solvers_are_read(tmp_path, solver):
-    found = read_answer(told(tmp_path, "a.sol", ANSWERS[solver]))
+    found = read_answer(stated(tmp_path, "a.sol", ANSWERS[solver]))
     assert found.status == (None if solver == "gurobi" else "optimal")
     assert found.values["x_0"] == 3
     assert set(found.values) <= {"x_0", "x_1"}
@@ -164,7 +164,7 @@ BAD = {
 def test_other_files_are_refused_by_name(tmp_path, name):
     text, words = BAD[name]
     with pytest.raises(InputError, match=words) as refused:
-        read_answer(told(tmp_path, name, text))
+        read_answer(stated(tmp_path, name, text))
     assert name in str(refused.value)
 
 
@@ -303,7 +303,7 @@ def test_large_problems_are_arrays_only_and_judged_without_a_program(tmp_path, m
     monkeypatch.setattr("hierdp.bench.checked.STATED_UP_TO", 0)
     name = "ladder-HierarchyQIP-20"
     x = load_instance(made / f"{name}.npz").answer
-    told(tmp_path, f"{name}.json", {"status": "optimal", "x": (x + 1e-7).tolist()})
+    stated(tmp_path, f"{name}.json", {"status": "optimal", "x": (x + 1e-7).tolist()})
     np.save(
         tmp_path / "ladder-TreeMatching-20.npy", load_instance(made / "ladder-TreeMatching-20.npz").answer
     )
@@ -344,7 +344,7 @@ def test_a_solver_of_fifteen_lines_is_judged_from_its_files(tmp_path, folder):
     page = (Path(__file__).parents[2] / "docs" / "instances.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
     assert len([line for line in code.splitlines() if line and not re.match("import|from", line)]) <= 15
-    told(tmp_path, "solver.py", code)
+    stated(tmp_path, "solver.py", code)
     answers = tmp_path / "answers"
     answers.mkdir()
     subprocess.run([sys.executable, tmp_path / "solver.py", folder, answers], check=True)

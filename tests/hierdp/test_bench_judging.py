@@ -207,9 +207,9 @@ def test_a_changed_text_is_misread(tmp_path, folder):
         before = path.read_text()
         assert text in before, before
         path.write_text(before.replace(text, other))
-        told = json.loads((made / "manifest.json").read_text())
-        told["problems"][0]["files"]["tree.mps"] = manifest.digest(path)
-        (made / "manifest.json").write_text(json.dumps(told))
+        listing = json.loads((made / "manifest.json").read_text())
+        listing["problems"][0]["files"]["tree.mps"] = manifest.digest(path)
+        (made / "manifest.json").write_text(json.dumps(listing))
         (found,) = verify(made)
         assert (found.verdict, words in found.message) == ("misread", True), found
     assert {one.verdict for one in verify(folder)} == {"proved"}

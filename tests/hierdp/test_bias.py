@@ -40,10 +40,10 @@ def test_the_errors_are_those_of_second_releases_by_definition(name):
     found = made.simulated_errors
     again = MECHANISMS[name].released_again
     before = dense(made.table).to_numpy()
-    told = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
+    stated = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
     after = np.array(
         [
-            dense(again(made.table, told, made.regions, SimulatedNoise(SEED + k))).to_numpy()
+            dense(again(made.table, stated, made.regions, SimulatedNoise(SEED + k))).to_numpy()
             for k in range(TIMES)
         ]
     )

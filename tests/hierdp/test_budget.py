@@ -221,9 +221,9 @@ def test_a_budget_names_its_conversion():
     """Without a name it is the papers' conversion, as in older releases."""
     rho = papers_rho_of(1.0, 1e-8)
     old = Ledger(1.0, 1e-8, "n", (spend(rho=rho),), PAPERS)
-    told = old.as_dict()
-    assert (told["rho"], "conversion" in told) == (rho, False)
-    assert Ledger.from_dict(told) == old
+    entries = old.as_dict()
+    assert (entries["rho"], "conversion" in entries) == (rho, False)
+    assert Ledger.from_dict(entries) == old
     new = Ledger(1.0, 1e-8, "n", (spend(rho=rho_of(1.0, 1e-8)),))
     assert Ledger.from_dict(new.as_dict()) == new
     with pytest.raises(InputError, match="more than the budget"):
@@ -271,9 +271,9 @@ def test_ledger_of_a_measurement_with_a_delta_of_its_own():
     kept = Ledger(1.0, 1e-8, "n", (own,))
     assert not kept.zcdp
     assert (kept.spent, kept.spent_delta) == (0.9, 1e-9)
-    told = kept.as_dict()
-    assert told["composition"] == "(ε, δ)-differential privacy"
-    assert (told["spent"], told["spent_delta"], "rho" in told) == (0.9, 1e-9, False)
+    entries = kept.as_dict()
+    assert entries["composition"] == "(ε, δ)-differential privacy"
+    assert (entries["spent"], entries["spent_delta"], "rho" in entries) == (0.9, 1e-9, False)
     with pytest.raises(InputError, match=r"a δ of 1\.1e-08, more than the budget's 1e-08"):
         Ledger(1.0, 1e-8, "n", (own, Spend("q", "noise", 2, 2.0, 0.05, None, True, 1e-8)))
     with pytest.raises(InputError, match="more than the budget of 1"):

@@ -60,20 +60,20 @@ def test_what_a_tabulation_is_warned_of(options, words):
 
 def test_every_warning_is_in_manifest_and_report(tmp_path):
     folder = made(epsilon=30, delta=0.5, trips=3).write(tmp_path / "out")
-    told = json.loads((folder / "manifest.json").read_text())["cautions"]
-    assert len(told) == 3
+    stated = json.loads((folder / "manifest.json").read_text())["cautions"]
+    assert len(stated) == 3
     report = (folder / "report.html").read_text()
-    for text in told:
+    for text in stated:
         assert f'<p class="warning">Warning: {text}.</p>' in report
     found = {line.check: line for line in check(folder)}
     assert FAILS not in {line.verdict for line in found.values()}
-    assert found["warnings"].why == "; ".join(told)
+    assert found["warnings"].why == "; ".join(stated)
 
 
 CHANGES = {
-    "a warning is taken out": lambda told: told["cautions"].pop(),
-    "all are": lambda told: told.update(cautions=[]),
-    "one is made up": lambda told: told["cautions"].append("do not use this"),
+    "a warning is taken out": lambda stated: stated["cautions"].pop(),
+    "all are": lambda stated: stated.update(cautions=[]),
+    "one is made up": lambda stated: stated["cautions"].append("do not use this"),
 }
 
 
@@ -81,9 +81,9 @@ CHANGES = {
 def test_a_changed_warning_fails(tmp_path, name):
     folder = made(epsilon=30).write(tmp_path / "out", report=False)
     path = folder / "manifest.json"
-    told = json.loads(path.read_text())
-    CHANGES[name](told)
-    path.write_text(json.dumps(told))
+    stated = json.loads(path.read_text())
+    CHANGES[name](stated)
+    path.write_text(json.dumps(stated))
     seal.seal(folder)
     assert {line.check: line.verdict for line in check(folder)}["warnings"] == FAILS
 
@@ -103,9 +103,9 @@ def test_a_simulated_run_says_so_beside_its_tables(tmp_path):
 def test_release_without_warnings_from_older_versions_passes(tmp_path):
     folder = made(epsilon=30).write(tmp_path / "out", report=False)
     path = folder / "manifest.json"
-    told = json.loads(path.read_text())
-    del told["cautions"]
-    path.write_text(json.dumps(told))
+    stated = json.loads(path.read_text())
+    del stated["cautions"]
+    path.write_text(json.dumps(stated))
     (folder / "NOT-PRIVATE.txt").unlink()
     seal.seal(folder)
     assert FAILS not in {line.verdict for line in check(folder)}

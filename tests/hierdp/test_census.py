@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_households():
     assert list(first.hierarchy.names[2]) == list(again.hierarchy.names[2])
 
 
-def test_it_is_consistent_and_of_the_size_asked_for():
+def test_it_is_consistent_and_of_the_given_size():
     made = census(0, 100_000, 80, 30)
     tree = made.hierarchy.tree
     assert tree.level_sizes.tolist() == [1, 52, 80]

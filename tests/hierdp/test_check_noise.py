@@ -55,8 +55,8 @@ def test_laws(law):
         assert law.characteristic(np.array([angle]))[0] == pytest.approx(expected, abs=1e-12)
     for s in (0.01 / law.scale, 0.5 / law.scale):
         moment = math.log((np.exp(s * at) * mass).sum())
-        told = float(law.log_moment(np.array(s)))
-        assert told == pytest.approx(moment, rel=1e-9) or (law.gaussian and told > moment)
+        stated = float(law.log_moment(np.array(s)))
+        assert stated == pytest.approx(moment, rel=1e-9) or (law.gaussian and stated > moment)
     assert law.variance == pytest.approx((at**2 * mass).sum()) or (law.gaussian and law.scale < 1)
 
 
@@ -163,21 +163,21 @@ ROUNDING = 1 + 1e-12
 
 def claim(manifest, factor):
     """Multiply the claimed noise by a factor, and change everything that follows from it."""
-    told = manifest["budget"]
-    for line in told["spends"]:
+    stated = manifest["budget"]
+    for line in stated["spends"]:
         line["scale"] *= factor
         for loss, power in (("epsilon", 1), ("rho", 2)):
             if line[loss] is not None:
                 line[loss] /= factor**power
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
-    if told["delta"]:
-        told.pop("conversion", None)  # the papers' conversion has an inverse in closed form
-        told["epsilon"] = papers_epsilon_of(told["rho"] / factor**2, told["delta"]) * ROUNDING
-        told["rho"] = papers_rho_of(told["epsilon"], told["delta"])
+    if stated["delta"]:
+        stated.pop("conversion", None)  # the papers' conversion has an inverse in closed form
+        stated["epsilon"] = papers_epsilon_of(stated["rho"] / factor**2, stated["delta"]) * ROUNDING
+        stated["rho"] = papers_rho_of(stated["epsilon"], stated["delta"])
     else:
-        told["epsilon"] *= ROUNDING / factor
-    told["spent"] /= factor ** (2 if told["delta"] else 1)
+        stated["epsilon"] *= ROUNDING / factor
+    stated["spent"] /= factor ** (2 if stated["delta"] else 1)
 
 
 def claim_in(folder, table, factor):
@@ -212,8 +212,8 @@ class Quieter(SimulatedNoise):
     """Noise that is a sixth of the scale that it reports."""
 
     def geometric(self, counts, query, sensitivity, epsilon):
-        told = super().geometric(counts, query, sensitivity, epsilon).spend
-        return replace(super().geometric(counts, query, sensitivity, 6 * epsilon), spend=told)
+        stated = super().geometric(counts, query, sensitivity, epsilon).spend
+        return replace(super().geometric(counts, query, sensitivity, 6 * epsilon), spend=stated)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def a_large_step(manifest):
     manifest["solved"].append({**manifest["solved"][-1], "step": "a large one", "variables": 10**9})
 
 
-SPEND, LOSS, SUM, ASKED = ("budget", "spends", 0), "budget: each loss", "budget: sum", "budget: queries"
+SPEND, LOSS, SUM, QUERIES = ("budget", "spends", 0), "budget: each loss", "budget: sum", "budget: queries"
 MANIFESTS = {
     "a claim in words": ("sizes", within("holds", whole="yes"), "whole numbers"),
     "a claim withdrawn": ("sizes", within("holds", whole=False), "whole numbers"),
@@ -180,20 +180,20 @@ MANIFESTS = {
     "a loss a little more": ("sizes", within(*SPEND, epsilon=(1 + 1e-7) / 3), LOSS),
     "a choice made no times": ("bins", no_times, LOSS),
     "a choice for half": ("bins", cheaper_choice, LOSS),
-    "loss moved to another level": ("sizes", moved_loss, ASKED),
+    "loss moved to another level": ("sizes", moved_loss, QUERIES),
     "more spent than the budget": ("sizes", within("budget", epsilon=0.999), SUM),
-    "a little less δ": ("kept", less_delta, ASKED),
+    "a little less δ": ("kept", less_delta, QUERIES),
     "no warning": ("sizes", within(warning=None), "privacy"),
     "an empty warning": ("sizes", within(warning=""), "privacy"),
     "another warning": ("sizes", within(warning="all is well"), "privacy"),
     "one exact measurement": ("sizes", within(*SPEND, private=True), "privacy"),
-    "other neighbours": ("sizes", within("budget", neighbouring_relation="nobody"), ASKED),
-    "fewer rows of a person": ("trips of persons", within("budget", "person", rows=1), ASKED),
-    "more rows of a person": ("trips of persons", within("budget", "person", rows=3), ASKED),
+    "other neighbours": ("sizes", within("budget", neighbouring_relation="nobody"), QUERIES),
+    "fewer rows of a person": ("trips of persons", within("budget", "person", rows=1), QUERIES),
+    "more rows of a person": ("trips of persons", within("budget", "person", rows=3), QUERIES),
     "rows of a person in place of one": (
-        "persons", within("budget", "person", spends_are_for="one person"), ASKED
+        "persons", within("budget", "person", spends_are_for="one person"), QUERIES
     ),
-    "errors that are not known": ("sizes", within(standard_errors="in the column standard_error"), ASKED),
+    "errors that are not known": ("sizes", within(standard_errors="in the column standard_error"), QUERIES),
     "a caution for nothing": ("sizes", within(cautions=["beware"]), "warnings"),
     "a summary that is better": ("sizes", within("solved", 0, proved_optimal=False), "certificates"),
     "a summary that is worse": ("sizes", within(all_proved_optimal=False), "certificates"),
@@ -226,7 +226,7 @@ def test_relations_with_a_common_prefix_differ(made):
     read, folder = made("sizes")
     manifest = copy.deepcopy(read.manifest)
     manifest["budget"]["neighbouring_relation"] += " of one region"
-    assert ASKED in failed(replace(read, manifest=manifest), folder)
+    assert QUERIES in failed(replace(read, manifest=manifest), folder)
 
 
 # --- the table -------------------------------------------------------------------------------------------
@@ -370,8 +370,8 @@ def test_a_step_that_the_table_is_made_without_is_caught(made, tmp_path, kind):
     assert failed(other, tmp_path) == {
         "table from steps": "step 'one more' is not part of the post-processing"
     }
-    (told,) = [each for each in lines_of(other, tmp_path) if each.check == "certificates"]
-    assert (told.verdict, "; the mechanism did not ask for 1 more" in told.why) == (OPEN, True)
+    (stated,) = [each for each in lines_of(other, tmp_path) if each.check == "certificates"]
+    assert (stated.verdict, "; the mechanism did not ask for 1 more" in stated.why) == (OPEN, True)
 
 
 def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
@@ -389,9 +389,9 @@ def test_suboptimal_answer_is_detected_whatever_is_claimed(made, tmp_path):
             continue
         found += 1
         for proved in (False, True):
-            told = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": proved}
+            stated = {"objective": str(proof.objective), "bound": str(proof.bound), "proved_optimal": proved}
             other = [*steps[:-1], Solved(kept.name, kept.model, x)]
-            again = with_steps(read, tmp_path, other, [*lines[:-1], {**lines[-1], **told}])
+            again = with_steps(read, tmp_path, other, [*lines[:-1], {**lines[-1], **stated}])
             assert "certificates" in failed(again, tmp_path)
     assert found
 
@@ -409,11 +409,11 @@ def test_summary_must_match_the_steps(made):
 def one(model, x, **line):
     """A saved step and its line, which agree except for the changes."""
     proof, x = model.certificate(x), np.asarray(x)
-    told = {
+    stated = {
         "step": "it", "model": type(model).__name__, "variables": x.size, "objective": str(proof.objective),
         "bound": str(proof.bound), "proved_optimal": bool(proof), **line,
     }  # fmt: skip
-    return SavedStep("it", x), model, (), proof, told
+    return SavedStep("it", x), model, (), proof, stated
 
 
 def test_a_gap_of_one_is_a_fault_of_whole_answers():
@@ -471,7 +471,7 @@ def test_a_saved_answer_is_taken_under_its_own_name_only():
         replay().end()
 
 
-def test_an_answer_is_proved_on_the_problem_that_is_asked():
+def test_an_answer_is_proved_on_the_given_problem():
     """The mechanism has it only if it is proved, and nothing was wrong before."""
     model, x = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4), np.array([[4], [2], [2]])
     saved, *_, line = one(model, x)
@@ -523,15 +523,15 @@ def test_an_answer_of_another_shape_or_type_is_wrong_and_no_error(x):
 def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
     _, folder = made("sizes")
     steps, path = list(proofs.read(folder / files.PROOFS)), tmp_path / files.PROOFS
-    told = [{"step": step.name, "variables": step.x.size} for step in steps]
-    assert len(list(proofs.read(folder / files.PROOFS, told))) == len(steps)
+    stated = [{"step": step.name, "variables": step.x.size} for step in steps]
+    assert len(list(proofs.read(folder / files.PROOFS, stated))) == len(steps)
     with pytest.raises(ValueError, match=r"than the manifest|longer than the names"):
-        list(proofs.read(folder / files.PROOFS, told[:-1]))
+        list(proofs.read(folder / files.PROOFS, stated[:-1]))
     path.write_bytes((folder / files.PROOFS).read_bytes())
     with proofs.ZipFile(path, "a") as file:
         file.writestr("more.txt", "")
     with pytest.raises(ValueError, match="contains files that are not steps"):
-        list(proofs.read(path, told))
+        list(proofs.read(path, stated))
 
 
 def test_only_releases_without_measurements_may_have_proofs_of_the_older_format(made, tmp_path):

@@ -41,19 +41,19 @@ def test_ranges_and_advice():
 def test_the_recommended_options_have_the_predicted_variance(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(30)))
-    assert run("32", "--epsilon", "0.01", *given, "--out", "told").exit_code == 0
-    told = pd.read_csv("told/methods.csv").set_index("method")
-    asked = [*(text for text in given if ":" in text)] or [f"{a}:{b}" for b in range(33) for a in range(b)]
-    Path("asked").write_text("\n".join(asked))
-    for method, row in told.dropna(subset="release_range_query").iterrows():
+    assert run("32", "--epsilon", "0.01", *given, "--out", "listed").exit_code == 0
+    listed = pd.read_csv("listed/methods.csv").set_index("method")
+    queried = [*(text for text in given if ":" in text)] or [f"{a}:{b}" for b in range(33) for a in range(b)]
+    Path("queried").write_text("\n".join(queried))
+    for method, row in listed.dropna(subset="release_range_query").iterrows():
         command = "release range-query people.csv --numbers age=0:32 --epsilon 0.01 --simulate 1 --out made"
         arguments = shlex.split(f"{command} --overwrite {row.release_range_query}")
         done = CliRunner().invoke(main, arguments, catch_exceptions=False)
         assert done.exit_code == 0, done.output
-        answers = CliRunner().invoke(main, ["query", "made", "--file", "asked", "--csv"]).output
+        answers = CliRunner().invoke(main, ["query", "made", "--file", "queried", "--csv"]).output
         errors = pd.read_csv(StringIO(answers)).standard_error
         assert np.mean(errors**2) == pytest.approx(row.variance, rel=2e-3), method
-    unnamed = set(told.index[told.release_range_query.isna()])
+    unnamed = set(listed.index[listed.release_range_query.isna()])
     assert {"SF"} <= unnamed <= {"SF", "H_b,o"}  # their best shares may be 0
 
 

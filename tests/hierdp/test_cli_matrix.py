@@ -55,7 +55,7 @@ def test_lines_are_no_wider_than_the_screen(capsys):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "told"),
+    ("verdicts", "expected"),
     [
         (["solved", "solved"], "solved 100 ms"),
         (["solved", "unsupported"], "solved 100 ms"),
@@ -67,12 +67,12 @@ def test_lines_are_no_wider_than_the_screen(capsys):
         ([], "–"),
     ],
 )
-def test_a_cell_shows_the_worst_verdict(verdicts, told):
-    assert cell([row(verdict=verdict) for verdict in verdicts])[0] == told
+def test_a_cell_shows_the_worst_verdict(verdicts, expected):
+    assert cell([row(verdict=verdict) for verdict in verdicts])[0] == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
         (4.14e-6, "4.1 µs"),
         (0.000358, "358 µs"),
@@ -82,5 +82,5 @@ def test_a_cell_shows_the_worst_verdict(verdicts, told):
         (123, "123 s"),
     ],
 )
-def test_times(value, told):
-    assert seconds(value) == told
+def test_times(value, expected):
+    assert seconds(value) == expected

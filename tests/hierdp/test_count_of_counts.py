@@ -31,6 +31,7 @@ from tests.marks import quick, shares
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=15)
 K = 4
+BOTTOM_UP = "bottom-up", "bottom-up Hg", "bottom-up naive"
 EVERY = tuple(METHODS)
 
 
@@ -92,7 +93,7 @@ any_case = st.sampled_from([0, 1]).flatmap(cases)
 # --- privacy ---------------------------------------------------------------------------------------------
 
 
-def asked(sizes, leaves, plan, fixed):
+def true_answers(sizes, leaves, plan, fixed):
     """The true values that noise is added to, with all draws of a query in one array.
 
     The noisy numbers of groups are those of `fixed`, and the noisy largest size is K: later measurements
@@ -135,7 +136,7 @@ def test_sensitivity_of_every_neighbour(method, smallest, groups):
     sensitivity = plan.methods[0].sensitivity
     assert sensitivity == (2 if method == "naive" else 1)
     tables = {
-        sizes: asked(sizes, LEAVES[-groups:], plan, None)
+        sizes: true_answers(sizes, LEAVES[-groups:], plan, None)
         for sizes in itertools.product(range(smallest, K + 3), repeat=groups)
     }
     for sizes, queries in tables.items():
@@ -151,26 +152,20 @@ def test_sensitivity_of_every_neighbour(method, smallest, groups):
 
 
 @shares(5)
-@pytest.mark.parametrize("method", quick(EVERY, every=4))
+@pytest.mark.parametrize("method", quick([*EVERY, *BOTTOM_UP, "Hc x Hg x naive"], every=4))
 @pytest.mark.parametrize("smallest", quick([0, 1]))
-@pytest.mark.parametrize(
-    "fixed",
-    [
-        (1, 2, 1),
-        *(pytest.param(k, marks=pytest.mark.slow) for k in [(0, 0, 0), (2, 1, 4)]),
-    ],
-)
+@pytest.mark.parametrize("fixed", quick([[1, 2, 1], [0, 0, 0], [2, 1, 4]]))
 def test_sensitivity_with_private_groups(method, smallest, fixed, share):
     """Neighbours also include an entity that comes with a new group, and an empty group."""
     plan = plan_of(method, ["a", "b", "c"], smallest=smallest, group_budget=0.1, size_budget=0.1)
     worst = 0
     for sizes in list(itertools.product(range(smallest, 4), repeat=2))[share]:
-        queries = asked(sizes, LEAVES[:2], plan, fixed)
+        queries = true_answers(sizes, LEAVES[:2], plan, fixed)
         neighbours = [((sizes[0] + 1, sizes[1]), LEAVES[:2]), ((sizes[0], sizes[1] + 1), LEAVES[:2])]
         neighbours += [((*sizes, 1), (0, 0, leaf)) for leaf in range(3)]
         neighbours += [((*sizes, 0), (0, 0, leaf)) for leaf in range(3) if not smallest]
         for sizes_then, leaves_then in neighbours:
-            other = asked(sizes_then, leaves_then, plan, fixed)
+            other = true_answers(sizes_then, leaves_then, plan, fixed)
             for (query, sensitivity), counts in queries.items():
                 away = np.abs(counts - other[query, sensitivity]).sum()
                 assert away <= sensitivity

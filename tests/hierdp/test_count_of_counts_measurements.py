@@ -117,8 +117,8 @@ def test_other_settings_do_not_give_the_release(case, name, value, written):
 
 def test_the_neighbouring_relation_follows_from_the_settings(written):
     folder = written("Hc, everything secret")
-    told = "one entity joins or leaves a group; regions and groups are public"
-    change_manifest(folder, lambda manifest: manifest["budget"].update(neighbouring_relation=told))
+    relation = "one entity joins or leaves a group; regions and groups are public"
+    change_manifest(folder, lambda manifest: manifest["budget"].update(neighbouring_relation=relation))
     seal.seal(folder)
     assert "budget: queries" in failed(folder)
 

@@ -386,6 +386,6 @@ def test_the_manifest_says_where_groups_are_from():
     groups = pd.DataFrame({"g": [1, 2, 3], "s": ["A", "A", "B"]})
     for name, options in (("group-size", {"max_size": 3}), ("count-of-counts", {"max_size": 9})):
         made = release(people, name, epsilon=1, groups=groups, levels=["s"], group=["g"], **options)
-        told = json.loads(json.dumps(made.manifest()))["taken_as_public"]
-        assert told["which_groups"] == "from a table of groups"
+        public = json.loads(json.dumps(made.manifest()))["taken_as_public"]
+        assert public["which_groups"] == "from a table of groups"
         assert made.settings["groups"] == 3

@@ -27,15 +27,15 @@ def test_both_releases_hold_from_their_files_alone(demo, tmp_path):
     done = demo()
     assert done.exit_code == 0, done.output
     assert max(map(len, done.output.splitlines())) <= 120  # also for output to a file
-    told = " ".join(done.output.split())
-    assert "Taken as public: regions, a public list: the airports of the year's timetable; groups, a" in told
+    said = " ".join(done.output.split())
+    assert "Taken as public: regions, a public list: the airports of the year's timetable; groups, a" in said
     assert "a public list: the aircraft on" in (tmp_path / "d" / "report.html").read_text()
     for name in ("group-sizes", "origin-destination"):
         manifest = json.loads((tmp_path / "d" / name / "manifest.json").read_text())
         assert manifest["cautions"] == []
         assert manifest["taken_as_public"]["regions"] == "a public list: the airports of the year's timetable"
-        assert f"/d/{name}: All checks hold; 2 could not be made." in told  # fingerprint, simulated noise
-    assert told.count("this is NOT private. Do not publish it.") == 2
+        assert f"/d/{name}: All checks hold; 2 could not be made." in said  # fingerprint, simulated noise
+    assert said.count("this is NOT private. Do not publish it.") == 2
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which)
     monkeypatch.setattr(hierdp.check, "check", check)
     done = demo()
     assert done.exit_code == 1
-    told = " ".join(done.output.split())
-    assert f"/d/{which}: 1 of 2 checks fail. Do not rely on this release." in told
-    assert told.count("All checks hold.") == 1
-    assert "a release fails its check" in told
+    said = " ".join(done.output.split())
+    assert f"/d/{which}: 1 of 2 checks fail. Do not rely on this release." in said
+    assert said.count("All checks hold.") == 1
+    assert "a release fails its check" in said

@@ -592,7 +592,7 @@ def test_retry_after_a_missing_cluster():
     assert done.stdout.splitlines() == ["no Dask scheduler answers"[:24]] * 2, done.stderr
 
 
-def test_dask_is_asked_for_by_its_extra(monkeypatch):
+def test_a_missing_dask_is_named_by_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"not installed; run pip install 'hierdp\[dask\]'"):
         execution.using(scheduler="tcp://127.0.0.1:1").__enter__()

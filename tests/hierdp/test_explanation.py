@@ -92,9 +92,9 @@ def test_every_relation_of_a_mechanism_is_read(relation, kind):
 
 
 def test_an_unknown_relation_is_repeated_and_no_more():
-    told = manifest_of(FIRST["group-size"].release(0, SimulatedNoise(1)))
-    told["budget"]["neighbouring_relation"] = "one household moves; streets are public"
-    said = page(told)
+    stated = manifest_of(FIRST["group-size"].release(0, SimulatedNoise(1)))
+    stated["budget"]["neighbouring_relation"] = "one household moves; streets are public"
+    said = page(stated)
     assert "one such step: one household moves." in said
     assert "not protected: streets are public." in said
     assert "It hides" not in said
@@ -177,17 +177,17 @@ def test_a_release_under_zcdp_gives_the_curve():
 
 
 def test_invariants_and_thresholds_are_exceptions():
-    told = manifest_of(next(c for c in CASES if "invariant" in c.change).release(0, SimulatedNoise(1)))
-    said = page(told)
+    stated = manifest_of(next(c for c in CASES if "invariant" in c.change).release(0, SimulatedNoise(1)))
+    said = page(stated)
     assert (
         "The guarantee does not cover the invariants, which are published as they are: region:total." in said
     )
     assert "They are true answers, and no ε covers what they reveal." in said
-    told = manifest_of(next(c for c in CASES if c.method == "SH").release(0, SimulatedNoise(1)))
-    (spend,) = told["budget"]["spends"]
+    stated = manifest_of(next(c for c in CASES if c.method == "SH").release(0, SimulatedNoise(1)))
+    (spend,) = stated["budget"]["spends"]
     assert (
         f"A threshold hides cells ({spend['noise']}). With probability at most {up(spend['delta'])}"
-        in page(told)
+        in page(stated)
     )
 
 
@@ -199,26 +199,26 @@ def test_noise_from_a_seed_voids_every_promise():
 
 
 def test_persons_with_several_rows():
-    told = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
-    assert "Somebody behind k of these units" in page(told)
-    told["budget"]["spends"][0]["epsilon"] /= 4
+    stated = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
+    assert "Somebody behind k of these units" in page(stated)
+    stated["budget"]["spends"][0]["epsilon"] /= 4
     person = {"column": "who", "rows": 3, "spends_are_for": "one row"}
-    told["budget"] |= {"person": person, "protects": "a person, by column 'who', with up to 3 rows"}
-    said = page(told)
+    stated["budget"] |= {"person": person, "protects": "a person, by column 'who', with up to 3 rows"}
+    said = page(stated)
     assert "Protected is a person, by column 'who', with up to 3 rows." in said
     assert "has up to 3 such steps; ε below is for all of them together" in said
     assert "Somebody behind k" not in said
-    told["budget"]["person"]["spends_are_for"] = "one person"
-    assert "such steps" not in page(told)
+    stated["budget"]["person"]["spends_are_for"] = "one person"
+    assert "such steps" not in page(stated)
 
 
 def test_accounts_signatures_and_publishers_words():
-    told = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
-    assert "Charged to no account: nothing here limits" in page(told)
-    assert "The folder is not signed" in page(told)
-    assert "The publisher's reason: A test." in page({**told, "without_account": "a test"})
+    stated = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
+    assert "Charged to no account: nothing here limits" in page(stated)
+    assert "The folder is not signed" in page(stated)
+    assert "The publisher's reason: A test." in page({**stated, "without_account": "a test"})
     account = {"data": "visits.csv", "entry": 4, "digest": "ab" * 32}
-    said = page({**told, "account": account, "title": "Ages", "note": "second edition"}, signed=True)
+    said = page({**stated, "account": account, "title": "Ages", "note": "second edition"}, signed=True)
     assert said.startswith("Ages WHAT THIS IS")
     assert "The publisher notes: second edition" in said
     assert "account of 'visits.csv', as its entry 4 (digest abababababababab…)" in said
@@ -229,9 +229,9 @@ def test_a_ledger_that_contradicts_its_budget(tmp_path):
     made = FIRST["range-query"].release(0, SimulatedNoise(1))
     made.write(tmp_path / "out")
     file = tmp_path / "out" / "manifest.json"
-    told = json.loads(file.read_text(encoding="utf-8"))
-    told["budget"]["spends"][0]["epsilon"] *= 2
-    file.write_text(json.dumps(told), encoding="utf-8")
+    stated = json.loads(file.read_text(encoding="utf-8"))
+    stated["budget"]["spends"][0]["epsilon"] *= 2
+    file.write_text(json.dumps(stated), encoding="utf-8")
     found = explain(tmp_path / "out")
     assert not found.sound
     assert "Do not rely on this release: its ledger contradicts its own budget." in " ".join(
@@ -253,18 +253,18 @@ def test_manifests_of_older_versions(mechanism):
     made = FIRST[mechanism].release(0, SimulatedNoise(1))
     if made.ledger.zcdp:
         made = replace(made, ledger=replace(made.ledger, conversion="Canonne, Kamath & Steinke 2020"))
-    told = manifest_of(made)
+    stated = manifest_of(made)
     for name in LATER:
-        told.pop(name, None)
+        stated.pop(name, None)
     for name in ("protects", "private", "composition"):
-        told["budget"].pop(name, None)
-    for line in told["budget"]["spends"]:
+        stated["budget"].pop(name, None)
+    for line in stated["budget"]["spends"]:
         for name in ("sampler", "times", "standard_deviation"):
             line.pop(name)
-    said = page(told)
+    said = page(stated)
     assert "The manifest is of an older version, which protects one row of the table." in said
     assert "does not say where regions and groups come from" in said
-    assert f"A release by {told['mechanism']}" in said
+    assert f"A release by {stated['mechanism']}" in said
     assert "right with a probability of at most" in said
 
 
@@ -318,8 +318,8 @@ def test_no_true_count_is_needed(tmp_path):
     ],
 )
 def test_broken_manifests_are_named(tmp_path, wrong):
-    told = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
-    (tmp_path / "manifest.json").write_text(json.dumps({**told, **wrong}), encoding="utf-8")
+    stated = manifest_of(FIRST["range-query"].release(0, SimulatedNoise(1)))
+    (tmp_path / "manifest.json").write_text(json.dumps({**stated, **wrong}), encoding="utf-8")
     done = CliRunner().invoke(main, ["explain", str(tmp_path)])
     assert done.exit_code == 2, done.output
     assert "manifest.json is " in done.output

@@ -30,7 +30,7 @@ from hierdp.tables import sources
 from solvers import worker
 from solvers.backends import table
 from tests.marks import but_for_compiling, quick
-from tests.solvers.badly import told
+from tests.solvers.badly import misbehaving
 
 pytestmark = pytest.mark.slow
 
@@ -63,25 +63,25 @@ def names(where="."):
 
 @pytest.fixture
 def bad(monkeypatch):
-    rows = tuple(told(way) for way in WAYS)
+    rows = tuple(misbehaving(way) for way in WAYS)
     monkeypatch.setattr(table, "EXACT", (*table.EXACT, *rows))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
 
 
 SAID = {
-    "lie": "told to lie calls its answer optimal, but there are better ones",
-    "lie well": "told to lie well calls its answer optimal, but there are better ones",
-    "break": "told to break: error; the answer breaks a constraint",
-    "die": "told to die: crashed; the solver's process died (SIGSEGV)",
-    "eat": "told to eat: out_of_memory; MemoryError: no more",
-    "hang": "told to hang: time_limit; stopped: it ran 0.3 s beyond its limit of ",
+    "lie": "pretend to lie calls its answer optimal, but there are better ones",
+    "lie well": "pretend to lie well calls its answer optimal, but there are better ones",
+    "break": "pretend to break: error; the answer breaks a constraint",
+    "die": "pretend to die: crashed; the solver's process died (SIGSEGV)",
+    "eat": "pretend to eat: out_of_memory; MemoryError: no more",
+    "hang": "pretend to hang: time_limit; stopped: it ran 0.3 s beyond its limit of ",
 }
 
 
 @pytest.mark.parametrize("way", quick(WAYS, every=3))
 @pytest.mark.usefixtures("bad")
 def test_a_release_refuses_a_solver_that_behaves_badly(way):
-    command = [*RELEASE.split(), "--method", "M_H", "--backend", f"told to {way}"]
+    command = [*RELEASE.split(), "--method", "M_H", "--backend", f"pretend to {way}"]
     done = CliRunner().invoke(main, [*command, *(["--time-limit", "0.2"] if way == "hang" else [])])
     assert done.exit_code == 1
     assert done.output.startswith(f"Error: nothing was released: consistency of all regions: {SAID[way]}")
@@ -107,12 +107,12 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
 @pytest.mark.usefixtures("bad")
 def test_no_method_accepts_a_false_optimum(job, way):
     with pytest.raises(NotSolved):
-        job(SolverOptions(f"told to {way}"))
+        job(SolverOptions(f"pretend to {way}"))
 
 
 @pytest.mark.usefixtures("bad")
 def test_verify_detects_a_false_optimum():
-    done = run_list(["verify", "Chebyshev", "Isotonic", "--backends", "told to lie well", "--size", "9"])
+    done = run_list(["verify", "Chebyshev", "Isotonic", "--backends", "pretend to lie well", "--size", "9"])
     assert done.exit_code == 1
     assert "wrong" in done.output
     assert "To repeat it: hierdp verify --instance" in done.output
@@ -125,8 +125,8 @@ def run_list(command):
 def test_a_solver_ends_with_the_process_that_started_it():
     script = (
         "import sys; from solvers import worker, process; from solvers.backends import table\n"
-        "from tests.solvers.badly import told\n"
-        "backend = told('hang'); table.EXACT = (*table.EXACT, backend)\n"
+        "from tests.solvers.badly import misbehaving\n"
+        "backend = misbehaving('hang'); table.EXACT = (*table.EXACT, backend)\n"
         "from models import Isotonic; from solvers import solve\n"
         "print(worker._worker(backend)._process.pid, flush=True)\n"
         "solve(Isotonic([2, 1], integer=True), backend.name)\n"
@@ -420,10 +420,10 @@ READING = """
 from hierdp.tables import sources
 from hierdp.__main__ import run
 quietly = sources.quietly
-def told(action, *rest):
+def misbehaving(action, *rest):
     print("reads", flush=True)
     return quietly(action, *rest)
-sources.quietly = told
+sources.quietly = misbehaving
 run()
 """
 LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
@@ -563,11 +563,11 @@ VERIFY = "verify Chebyshev Isotonic --backends highs --instances 2 --size 5 --re
 def test_an_interrupted_verify_continues(monkeypatch):
     from hierdp.verification import verify as verification
 
-    asked, good = [], verification.solve
+    solved, good = [], verification.solve
 
     def counted(model, *rest, **more):
-        asked.append(model)
-        if len(asked) == 8:
+        solved.append(model)
+        if len(solved) == 8:
             raise KeyboardInterrupt
         return good(model, *rest, **more)
 
@@ -577,8 +577,8 @@ def test_an_interrupted_verify_continues(monkeypatch):
     assert "Finished runs are saved in kept; the same command continues from there." in stopped.output
     before = len(journal.read(Path("kept", resume.RUNS)))
     assert before >= 2
-    asked.extend([None] * 99)
-    more = len(asked)
+    solved.extend([None] * 99)
+    more = len(solved)
     done = run(f"{VERIFY} --out v.parquet")
     assert done.exit_code == 0, done.output
     assert "4 models, 4 proved optimal" in done.output
@@ -590,7 +590,7 @@ def test_an_interrupted_verify_continues(monkeypatch):
     untimed = ["build_seconds", "solve_seconds", "ratio"]
     first, second = (pd.read_parquet(name).drop(columns=untimed) for name in ("v.parquet", "w.parquet"))
     pd.testing.assert_frame_equal(first, second)
-    assert len(asked) - more == 3 * (4 - before)  # fast twice and HiGHS once, for each problem not yet done
+    assert len(solved) - more == 3 * (4 - before)  # fast twice and HiGHS once, for each problem not yet done
     assert not Path("kept").exists()
 
 

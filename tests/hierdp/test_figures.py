@@ -86,7 +86,7 @@ def test_bars_are_as_long_as_their_values():
 def test_a_matrix_is_darkest_where_the_count_is_largest():
     svg = figures.matrix(np.array([[0.0, 5.0], [10.0, 2.5]]), ["a", "b" * 99], ["x", "<y>"], "", "")
     shades = re.findall(r'fill="rgb\((\d+),(\d+),(\d+)\)" stroke="#ccc"><title>(.*?)</title>', svg)
-    red = {told: int(shade) for shade, _, _, told in shades}
+    red = {stated: int(shade) for shade, _, _, stated in shades}
     assert red["a → x: 0"] == 255
     assert red[f"{'b' * 99} → x: 10"] == figures.DARK[0]
     assert red["a → &lt;y&gt;: 5"] == pytest.approx(255 / 2, abs=1)

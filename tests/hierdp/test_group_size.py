@@ -41,7 +41,7 @@ TOWNS = ("a", "a", "c")
 LARGEST = 2
 
 
-def asked(sizes, method):
+def true_answers(sizes, method):
     """For groups of these sizes, their public number, and the true values that get noise, by level."""
     rows = pd.DataFrame({"town": TOWNS, "home": range(len(TOWNS)), "people": sizes})
     towns = read_sizes(
@@ -58,7 +58,8 @@ def test_sensitivity_of_every_neighbour(method, sensitivity):
     """One more entity in any group of any table changes each level by at most the sensitivity, but not G."""
     assert METHODS[method].sensitivity == sensitivity
     tables = {
-        sizes: asked(sizes, method) for sizes in itertools.product(range(LARGEST + 2), repeat=len(TOWNS))
+        sizes: true_answers(sizes, method)
+        for sizes in itertools.product(range(LARGEST + 2), repeat=len(TOWNS))
     }
     worst = np.zeros(3, np.int64)
     for sizes, (groups, levels) in tables.items():
@@ -95,7 +96,7 @@ def test_sensitivity_of_an_entity_without_a_group(region, before):
     assert [int(np.abs(a - b).sum()) for a, b in zip(less, more, strict=True)] == [1, 1, 1]
 
 
-def test_the_noise_is_asked_for_what_the_ledger_says():
+def test_the_noise_is_drawn_as_the_ledger_says():
     noise = Double()
     places = hierarchy([[0, 0], [0, 0, 1]])
     data = GroupSizes(places, places.tree.sum_up(np.array([[1, 2, 0], [0, 0, 4], [5, 0, 1]])))

@@ -40,7 +40,7 @@ def test_sensitivities_by_all_neighbours(width):
     """
     for number, counts in enumerate(itertools.product(range(3), repeat=4)):
         for i in range(4):
-            asked = []
+            measured = []
             for extra in (0, 1):
                 noise = unrelated(number, 9)
                 made = clustered(
@@ -48,8 +48,8 @@ def test_sensitivities_by_all_neighbours(width):
                 )
                 places = np.argsort(np.argsort(noise.noisy[0], kind="stable"))
                 assert (made.clusters == places // width).all()
-                asked.append(noise)
-            here, there = asked
+                measured.append(noise)
+            here, there = measured
             assert len(here.true) == len(there.true) == 2
             for before, after, spend in zip(here.true, there.true, here.spends, strict=True):
                 assert np.abs(before - after).sum() == 1 == spend.sensitivity

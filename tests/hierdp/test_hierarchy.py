@@ -174,7 +174,7 @@ THREE = {"state": list("AAAB"), "county": ["1", "1", "2", "3"], "town": list("wx
         (["state", "town", "county"], r"in another order\? From coarse to fine, 'state', 'county', 'town'"),
     ],
 )
-def test_levels_in_the_wrong_order_are_asked_about(levels, question):
+def test_levels_in_the_wrong_order_are_questioned(levels, question):
     with pytest.raises(InputError, match=f"has two parents, .*{question}.*make names unique"):
         Hierarchy.from_columns(THREE, levels)
     assert Hierarchy.from_columns(THREE, ["state", "county", "town"]).tree.depth == 3

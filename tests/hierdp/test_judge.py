@@ -217,7 +217,7 @@ def answer(model, x, status="optimal", **more):
     return Solution("somebody", "1", status, np.array(x), model.objective(x), **more)
 
 
-def test_the_fast_paths_certificate_proves_the_optimum_and_no_further_answer_is_asked_for():
+def test_the_fast_paths_certificate_proves_the_optimum_and_no_further_answer_is_needed():
     def answers():
         yield solve(MODEL)
         raise AssertionError("not needed")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from test_check_before import BEFORE
+from test_check_before import path_of
 
 from hierdp import SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, OPEN, check
@@ -177,7 +177,7 @@ PARTS = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "part
 
 @pytest.fixture
 def before(tmp_path):
-    with ZipFile(BEFORE.with_name("releases-0.2-large.zip")) as zipped:
+    with ZipFile(path_of("releases-0.2-large")) as zipped:
         zipped.extractall(tmp_path)
     return tmp_path / "parts"
 

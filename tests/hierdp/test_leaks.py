@@ -81,8 +81,10 @@ def leaks(tmp_path, caplog, capfd, monkeypatch):
 
     def found(make, secrets):
         path = make().write(tmp_path / "out")
-        told = numbers_in(everything_in(path) + caplog.text + "".join(capfd.readouterr()) + bars.getvalue())
-        return sorted(told & set(map(int, secrets)))
+        printed = numbers_in(
+            everything_in(path) + caplog.text + "".join(capfd.readouterr()) + bars.getvalue()
+        )
+        return sorted(printed & set(map(int, secrets)))
 
     found.bars = bars
     return found
@@ -93,8 +95,8 @@ def leaks(tmp_path, caplog, capfd, monkeypatch):
 
 def test_a_leak_is_found(leaks):
     plain = Double()  # without any noise
-    told = leaks(lambda: clustering(Histogram.of(COUNTS), 1.0, plain, "Laplace"), COUNTS)
-    assert told == sorted(COUNTS)
+    printed = leaks(lambda: clustering(Histogram.of(COUNTS), 1.0, plain, "Laplace"), COUNTS)
+    assert printed == sorted(COUNTS)
 
 
 def test_a_leak_in_a_progress_bar_or_a_log_is_found(leaks):
@@ -214,10 +216,10 @@ def test_command_line_reveals_no_count(no_luck, tmp_path, caplog, capfd, mechani
     arguments = [*OPTIONS[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["release", mechanism, str(tmp_path / "in.csv"), *arguments])
     assert done.exit_code == 0, done.output
-    asked = np.concatenate([true.ravel() for true in no_luck.true])
-    assert set(secrets) & set(asked.tolist())  # the secrets were measured, so they could leak
-    told = done.output + everything_in(tmp_path / "out") + caplog.text + "".join(capfd.readouterr())
-    assert not numbers_in(told) & set(map(int, secrets))
+    queried = np.concatenate([true.ravel() for true in no_luck.true])
+    assert set(secrets) & set(queried.tolist())  # the secrets were measured, so they could leak
+    printed = done.output + everything_in(tmp_path / "out") + caplog.text + "".join(capfd.readouterr())
+    assert not numbers_in(printed) & set(map(int, secrets))
 
 
 SECRET = 98_765_432_123

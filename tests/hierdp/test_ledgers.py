@@ -26,10 +26,10 @@ class Dear(SimulatedNoise):
 
     def __init__(self, more=1.001, more_delta=1.0):
         super().__init__(0)
-        self.more, self.more_delta, self.asked = more, more_delta, 0
+        self.more, self.more_delta, self.draws = more, more_delta, 0
 
     def _priced(self, spend):
-        self.asked += 1
+        self.draws += 1
         return replace(
             spend,
             epsilon=spend.epsilon and spend.epsilon * self.more,
@@ -82,7 +82,7 @@ def test_no_release_exceeds_its_budget(case):
     dear = Dear(1.5 if "groups and largest size secret" in case.change else 1.001)
     with pytest.raises(InputError, match="more than the budget"):
         case.release(1, dear)
-    assert dear.asked  # all noise was drawn from it
+    assert dear.draws  # all noise was drawn from it
     assert case.release(1, Dear(1.0)).ledger.spends
 
 

@@ -107,7 +107,7 @@ def test_law(source, law, sensitivity, loss):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1 / 3, 1.0, 7.3, 50.0])
 @pytest.mark.parametrize("sensitivity", [1, 2])
-def test_pure_loss_is_opendps_and_no_more_than_asked(sensitivity, epsilon):
+def test_pure_loss_is_opendps_and_no_more_than_requested(sensitivity, epsilon):
     import opendp.prelude as dp
 
     spend = ExactNoise().geometric(np.zeros(3, np.int64), "q", sensitivity, epsilon).spend
@@ -120,7 +120,7 @@ def test_pure_loss_is_opendps_and_no_more_than_asked(sensitivity, epsilon):
 
 @pytest.mark.parametrize("rho", [1e-12, 1e-4, 0.0132, 1 / 3, 5.0])
 @pytest.mark.parametrize("sensitivity", [1.0, math.sqrt(2)])
-def test_zcdp_loss_is_opendps_and_no_more_than_asked(sensitivity, rho):
+def test_zcdp_loss_is_opendps_and_no_more_than_requested(sensitivity, rho):
     import opendp.prelude as dp
 
     spend = ExactNoise().gaussian(np.zeros(3, np.int64), "q", sensitivity, rho).spend
@@ -267,7 +267,7 @@ def test_threads_draw_at_the_same_time():
     counts = np.arange(2 * BLOCK)
     original, module.processors = module.processors, lambda: 2
     try:
-        assert (module._draw(Drawing("told", measure), counts, "q") == counts).all()
+        assert (module._draw(Drawing("stated", measure), counts, "q") == counts).all()
     finally:
         module.processors = original
 
@@ -289,7 +289,7 @@ def test_ctrl_c_leaves_the_other_blocks(failure, monkeypatch):
     monkeypatch.setattr(progress, "steps", steps)
     monkeypatch.setattr(module, "BLOCK", 1)
     with pytest.raises(failure):
-        module._draw(Drawing("told", measure), np.arange(200), "q")
+        module._draw(Drawing("stated", measure), np.arange(200), "q")
     assert len(begun) < 100
 
 
@@ -300,7 +300,7 @@ def test_a_failing_block_fails_the_draw():
         return part
 
     with pytest.raises(OverflowError):
-        module._draw(Drawing("told", measure), np.arange(5 * BLOCK), "q")
+        module._draw(Drawing("stated", measure), np.arange(5 * BLOCK), "q")
 
 
 # --- the stability histogram -------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def test_a_failing_block_fails_the_draw():
 @pytest.mark.parametrize("trips", [1, 2, 3, 50])
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("bounded", [True, False])
-def test_stable_costs_no_more_than_asked(epsilon, delta, trips, distinct, bounded):
+def test_stable_costs_no_more_than_requested(epsilon, delta, trips, distinct, bounded):
     changes = Unit(trips, distinct, bounded).changes_over(1)
     least = threshold(changes, epsilon, delta)
     _, noisy = ExactNoise().stable(np.array([5, 10**7]), "q", changes, epsilon, least)

@@ -15,18 +15,20 @@ from tests.hierdp.doubles import Double, clustered
 from tests.marks import quick
 
 
-class Told(Double):
+class Scripted(Double):
     """Make the given choices (0 by default), record the scores, and add no noise."""
 
     def __init__(self, choices=()):
         super().__init__()
-        self.choices, self.scores, self.asked = iter(choices), [], []
+        self.choices, self.scores, self.measured = iter(choices), [], []
 
     def choose(self, scores, query, sensitivity, epsilon):
         self.scores.append([score.copy() for score in scores])
-        self.asked.append((query, sensitivity, epsilon))
+        self.measured.append((query, sensitivity, epsilon))
         chosen = [next(self.choices, 0) % len(score) for score in scores]
-        return np.array(chosen, dtype=np.int64), Spend(query, "told", sensitivity, 0.0, epsilon, None, False)
+        return np.array(chosen, dtype=np.int64), Spend(
+            query, "stated", sensitivity, 0.0, epsilon, None, False
+        )
 
 
 def deviation(counts):
@@ -92,10 +94,10 @@ def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
     rng = np.random.default_rng(2)
     for counts in histograms(4, 2):
         choices = rng.integers(0, 6, 10).tolist()
-        here = Told(choices)
+        here = Scripted(choices)
         clustered("PHP", counts, 1.0, here)
         for near in neighbours(counts):
-            there = Told(choices)
+            there = Scripted(choices)
             clustered("PHP", near, 1.0, there)
             assert [len(scores) for scores in there.scores] == [len(scores) for scores in here.scores]
             for before, after in zip(here.scores, there.scores, strict=True):
@@ -103,22 +105,22 @@ def test_a_person_moves_one_cluster_of_a_round_and_one_sum():
                 assert sum(move > 0 for move in moves) <= 1
                 assert max(moves, default=0) <= SENSITIVITY
             assert np.abs(there.true[-1] - here.true[-1]).sum() == 1
-    assert {sensitivity for _, sensitivity, _ in here.asked} == {SENSITIVITY}
+    assert {sensitivity for _, sensitivity, _ in here.measured} == {SENSITIVITY}
 
 
 def test_the_cuts_that_are_kept():
     """By hand: round 1 cuts before bin 3, round 2 only the left part, before bin 1; both cuts are kept."""
     counts = np.array([9, 1, 1, 4, 4, 5, 4])
-    told = Told([3, 1, 0, 2])
-    made = clustered("PHP", counts, 1.0, told)
+    stated = Scripted([3, 1, 0, 2])
+    made = clustered("PHP", counts, 1.0, stated)
     assert made.clusters.tolist() == [0, 1, 1, 2, 2, 2, 2]
     assert made.counts.tolist() == [9, 1, 1, 4.25, 4.25, 4.25, 4.25]
-    assert told.true[-1].tolist() == [9, 2, 17]
+    assert stated.true[-1].tolist() == [9, 2, 17]
     # ε₂ = 1/2, so each cluster costs 2. Deviations: {9, 1, 1} ⌈32/3⌉, {4, 4, 5, 4} ⌈3/2⌉, {9} and {1, 1} 0.
-    assert told.scores[1][0].tolist()[1] == -4
-    assert told.scores[-1][0].tolist() == [-12 - 2, -11 - 2 - 2 * 2, -0 - 0 - 2 - 3 * 2]
-    assert clustered("PHP", counts, 1.0, Told([3, 1, 0, 1])).clusters.tolist() == [0, 0, 0, 1, 1, 1, 1]
-    assert clustered("PHP", counts, 1.0, Told([3, 1, 0, 0])).clusters.tolist() == [0] * 7
+    assert stated.scores[1][0].tolist()[1] == -4
+    assert stated.scores[-1][0].tolist() == [-12 - 2, -11 - 2 - 2 * 2, -0 - 0 - 2 - 3 * 2]
+    assert clustered("PHP", counts, 1.0, Scripted([3, 1, 0, 1])).clusters.tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert clustered("PHP", counts, 1.0, Scripted([3, 1, 0, 0])).clusters.tolist() == [0] * 7
 
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)], ids=["exact", "simulated"])
@@ -163,8 +165,8 @@ def test_too_little_to_spend(epsilon):
 
 @pytest.mark.parametrize("share", [0, 1, float("nan")])
 def test_invalid_shares_are_refused(share):
-    told = Told()
+    stated = Scripted()
     with pytest.raises(InputError, match="share"):
-        clustered("PHP", np.arange(9), 1.0, told, share=share)
-    assert not told.scores
-    assert not told.true
+        clustered("PHP", np.arange(9), 1.0, stated, share=share)
+    assert not stated.scores
+    assert not stated.true

@@ -32,9 +32,9 @@ def outcomes(tree, counts, decay):
     for split in itertools.product((0, 1), repeat=tree.internal.size):
         p = 1.0
         for v, yes in enumerate(split):  # the nodes with children come first
-            asked = v == 0 or split[above[v]]
+            queried = v == 0 or split[above[v]]
             there = chances(max(counts[v] - tree.level[v] * decay.step, -decay.step), decay.scale)
-            p *= there[0 if yes else 1] if asked else float(not yes)
+            p *= there[0 if yes else 1] if queried else float(not yes)
         found[split] = p
     return found
 
@@ -154,10 +154,10 @@ def ancestors(tree, node):
 
 def test_the_query_of_decisions_has_its_name():
     made = []
-    METHODS["PrivTree"].run((4,), 1.0, lambda query: made.append(query) or asked(query), None)
+    METHODS["PrivTree"].run((4,), 1.0, lambda query: made.append(query) or queried(query), None)
     assert [query.name for query in made] == [SPLITS, "sums of clusters"]
     assert [query.loss for query in made] == [0.5, 0.5]
 
 
-def asked(query):
+def queried(query):
     return Measuring(np.array([3, 1, 0, 2]), SimulatedNoise(1))(query)

@@ -54,11 +54,11 @@ def lines(monkeypatch):
 
 
 def test_slow_work_prints_lines_at_increasing_intervals(lines):
-    told = lines(221, 2.6)
-    assert told[0] == "noise: 1 of 221 done"  # after the second of 221, too early for an estimate
-    assert told[1] == "noise: 3 of 221 done, about 13 minutes left"
-    assert all(line.startswith("noise: ") and line.endswith(" left") for line in told[1:])
-    assert 8 <= len(told) <= 14
+    expected = lines(221, 2.6)
+    assert expected[0] == "noise: 1 of 221 done"  # after the second of 221, too early for an estimate
+    assert expected[1] == "noise: 3 of 221 done, about 13 minutes left"
+    assert all(line.startswith("noise: ") and line.endswith(" left") for line in expected[1:])
+    assert 8 <= len(expected) <= 14
 
 
 def test_work_of_a_few_seconds_prints_no_line(lines):
@@ -78,10 +78,10 @@ def test_work_inside_a_single_step_may_be_shown(lines):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [(0.2, []), (7.0, ["0 of 2 done, now a", "0 of 2 done, now b", "1 of 2 done, now b"])],
 )
-def test_a_long_first_step_says_what_it_is_doing(monkeypatch, seconds, told):
+def test_a_long_first_step_says_what_it_is_doing(monkeypatch, seconds, expected):
     clock, screen = [0.0], Console(file=io.StringIO(), force_terminal=False)
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(progress, "_console", screen)
@@ -90,7 +90,7 @@ def test_a_long_first_step_says_what_it_is_doing(monkeypatch, seconds, told):
         progress.doing("a")
         clock[0] += seconds
         progress.doing("b")
-    assert screen.file.getvalue().splitlines() == [f"models: {line}" for line in told]
+    assert screen.file.getvalue().splitlines() == [f"models: {line}" for line in expected]
 
 
 def test_a_bar_appears_during_a_long_first_step(monkeypatch):
@@ -112,13 +112,13 @@ def test_nothing_is_printed_without_a_console(lines, monkeypatch):
     assert lines(50, 10.0) == []
 
 
-@pytest.mark.parametrize(("draws", "told"), [(noise.MANY, 1), (noise.MANY - 1, 0)])
-def test_many_exact_draws_are_announced(monkeypatch, draws, told):
+@pytest.mark.parametrize(("draws", "expected"), [(noise.MANY, 1), (noise.MANY - 1, 0)])
+def test_many_exact_draws_are_announced(monkeypatch, draws, expected):
     screen = Console(file=io.StringIO(), force_terminal=False)
     monkeypatch.setattr(progress, "_console", screen)
     monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
     noise.announce(draws, noise.ExactNoise())
-    assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == told
+    assert screen.file.getvalue().count(f"{draws:,} draws of exact noise will take about ") == expected
 
 
 def test_draw_time_estimate_uses_the_samplers_sample_size():
@@ -167,9 +167,9 @@ def test_long_repairs_evaluations_and_analyses_are_announced_in_plain_lines(monk
     made = repair(given, levels=["state", "town"], count="n", fixed=["state"])
     evaluate(made, given[given.town.notna()], count="n")
     matrix_rows(Regular.ranges(4), 1.0, steps=2)
-    told = screen.file.getvalue()
-    assert "\x1b" not in told
-    found = [re.sub(" about .*", "", line) for line in told.splitlines()]
+    expected = screen.file.getvalue()
+    assert "\x1b" not in expected
+    found = [re.sub(" about .*", "", line) for line in expected.splitlines()]
     for line in (
         "The repair of 5 regions will take",
         "problems solved: 1 of 2 done,",

@@ -93,9 +93,9 @@ def test_the_number_of_groups_shows_the_lone_resident():
 @pytest.mark.parametrize("mechanism", quick(SEEN, every=2))
 def test_data_dependent_lists_cause_a_warning(mechanism, tmp_path):
     folder = made(ALL, mechanism, SEEN[mechanism]).write(tmp_path / "seen")
-    told = json.loads((folder / "manifest.json").read_text())
+    stated = json.loads((folder / "manifest.json").read_text())
     due = [words for name, words in FROM_DATA.items() if name in SEEN[mechanism]]
-    assert told["cautions"][: len(due)] == due
+    assert stated["cautions"][: len(due)] == due
     report = (folder / "report.html").read_text()
     for text in due:
         assert report.index(f'<p class="warning">Warning: {text}.</p>') < report.index("<h2")
@@ -113,12 +113,12 @@ def test_lists_are_not_warned_of(mechanism):
 
 
 CHANGES = {
-    "no warning": ("warnings", lambda told: told.update(cautions=[])),
-    "not said": ("warnings", lambda told: told["settings"].pop("regions_from_data")),
-    "denied": ("warnings", lambda told: told["settings"].update(regions_from_data=False)),
+    "no warning": ("warnings", lambda stated: stated.update(cautions=[])),
+    "not said": ("warnings", lambda stated: stated["settings"].pop("regions_from_data")),
+    "denied": ("warnings", lambda stated: stated["settings"].update(regions_from_data=False)),
     "denied without a warning": (
         "table from steps",
-        lambda told: told["settings"].update(regions_from_data=False) or told["cautions"].pop(0),
+        lambda stated: stated["settings"].update(regions_from_data=False) or stated["cautions"].pop(0),
     ),
 }
 
@@ -127,10 +127,10 @@ CHANGES = {
 def test_a_missing_warning_fails(name, tmp_path):
     folder = made(ALL, "group-size", SEEN["group-size"]).write(tmp_path / "seen", report=False)
     path = folder / "manifest.json"
-    told = json.loads(path.read_text())
+    stated = json.loads(path.read_text())
     failing, change = CHANGES[name]
-    change(told)
-    path.write_text(json.dumps(told))
+    change(stated)
+    path.write_text(json.dumps(stated))
     seal.seal(folder)
     assert {line.check: line.verdict for line in check(folder)}[failing] == FAILS
 
@@ -223,15 +223,15 @@ def test_a_refused_release_costs_nothing(tmp_path):
 def test_the_command_line_refuses_or_warns(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ALL.to_csv("in.csv", index=False)
-    asked = ["release", "group-size", "in.csv", "--levels", "town", "--group", "home", "--max-size", "3"]
-    asked += ["--epsilon", "1", "--simulate", "1", "--out", "out"]
-    refused = CliRunner().invoke(main, asked)
+    arguments = ["release", "group-size", "in.csv", "--levels", "town", "--group", "home", "--max-size", "3"]
+    arguments += ["--epsilon", "1", "--simulate", "1", "--out", "out"]
+    refused = CliRunner().invoke(main, arguments)
     said = " ".join(refused.output.split())
     assert refused.exit_code == 2
     assert "--regions-from-data" in said
     assert "--groups-from-data" in said
     assert not (tmp_path / "out").exists()
-    done = CliRunner().invoke(main, [*asked, "--regions-from-data", "--groups-from-data"])
+    done = CliRunner().invoke(main, [*arguments, "--regions-from-data", "--groups-from-data"])
     assert done.exit_code == 0, done.output
     for name in ("regions_from_data", "groups_from_data"):
         assert f"Warning: {FROM_DATA[name]}." in " ".join(done.output.split())

@@ -119,11 +119,11 @@ def test_the_command_answers_questions_of_a_file(tmp_path):
     made = repair(noisy(EVERY), **COLUMNS)
     out, lines = made.write(tmp_path / "out"), tmp_path / "questions.txt"
     lines.write_text("county=A1|B2\n\nstate=A\n")
-    asked = run("query", out, "--file", lines, "--csv")
-    assert asked.exit_code == 0, asked.output
+    answered = run("query", out, "--file", lines, "--csv")
+    assert answered.exit_code == 0, answered.output
     count = made.table.set_index("region")["count"]
     both = f"county=A1|B2,{count['A1'] + count['B2']},"
-    assert asked.output.splitlines()[1:] == [both, f"state=A,{count['A']},"]
+    assert answered.output.splitlines()[1:] == [both, f"state=A,{count['A']},"]
     assert "not known" in run("query", out, "--where", "state=A").output
     assert "unknown name 'Z'" in run("query", out, "--where", "state=Z").output
     assert "by --where" in run("query", out, "--range", "1:2").output
@@ -143,8 +143,8 @@ def test_categories_of_a_tabulation_may_have_no_row():
     table = pd.DataFrame(rows, columns=["level", "level_name", "region", "parent", "age", "count"])
     states = Hierarchy.flat("state", ["A", "B"])
     questions = Questions(table, {"plan": {"attributes": {"age": ["young", "old"]}}}, {"region": states})
-    asked = ["age=young", "age=old|young; state=B", "state=A; age=old"]
-    assert [questions.ask(text).estimate for text in asked] == [0, 2, 1]
+    answered = ["age=young", "age=old|young; state=B", "state=A; age=old"]
+    assert [questions.ask(text).estimate for text in answered] == [0, 2, 1]
     with pytest.raises(InputError, match="unknown name 'odd'; did you mean 'old'"):
         questions.ask("age=odd")
 
@@ -158,9 +158,9 @@ def test_ranges_of_a_histogram_by_clusters_are_sums_of_its_bins(tmp_path):
                "--epsilon", 1, "--out", out)  # fmt: skip
     assert made.exit_code == 0, made.output
     counts = pd.read_csv(out / "released.csv")["count"].to_numpy()
-    asked = run("query", out, "--range", "2:5", "--csv").output.splitlines()
-    assert float(asked[1].split(",")[1]) == pytest.approx(counts[2:5].sum())
-    assert asked[1].endswith(",")
+    answered = run("query", out, "--range", "2:5", "--csv").output.splitlines()
+    assert float(answered[1].split(",")[1]) == pytest.approx(counts[2:5].sum())
+    assert answered[1].endswith(",")
     assert "it answers ranges (--range)" in run("query", out, "--where", "age=1").output
     assert "give one of them" in run("query", out, "--where", "age=1", "--range", ":").output
 

@@ -178,13 +178,13 @@ def test_the_table_agrees_with_queries_for_each_row():
         low, high = (made.table[[f"{name}_{end}" for name in axes]].to_numpy() for end in ("first", "end"))
         # Queries for an only child use its parent's count; without consistency, the two differ.
         own = ~made.table.duplicated([f"{name}_{end}" for name in axes for end in ("first", "end")])
-        asked, table = made.box(low[own], high[own]), made.table[own]
-        np.testing.assert_allclose(asked.estimate, table["count"], rtol=1e-9, atol=1e-9)
+        answered, table = made.box(low[own], high[own]), made.table[own]
+        np.testing.assert_allclose(answered.estimate, table["count"], rtol=1e-9, atol=1e-9)
         if made.settings.get("repair", "least squares") == "least squares":
-            np.testing.assert_allclose(asked.standard_error, table.standard_error, rtol=1e-9)
+            np.testing.assert_allclose(answered.standard_error, table.standard_error, rtol=1e-9)
         else:  # not linear in the noise, so errors depend on the true counts
             assert "standard_error" not in table
-            assert np.isnan(asked.standard_error).all()
+            assert np.isnan(answered.standard_error).all()
             assert (made.box(low[own], low[own]).standard_error == 0).all()  # empty boxes are exact
 
 

@@ -31,10 +31,10 @@ class NoNoise:
     """Returns the true answers, and records the queries."""
 
     def __init__(self):
-        self.asked = []
+        self.queried = []
 
     def geometric(self, counts, query, sensitivity, epsilon):
-        self.asked.append((np.asarray(counts).ravel().astype(np.int64), sensitivity, epsilon))
+        self.queried.append((np.asarray(counts).ravel().astype(np.int64), sensitivity, epsilon))
         spend = Spend(query, "none", sensitivity, sensitivity / epsilon, epsilon, None, False)
         return NoisyCounts(np.array(counts), spend)
 
@@ -57,17 +57,17 @@ def test_sensitivity_of_every_method_by_all_neighbours(method):
         counts = rng.integers(0, 4, shape)
         before = NoNoise()
         range_query(data_for(method, counts), 1.0, before, method)
-        moved = np.zeros(len(before.asked))
+        moved = np.zeros(len(before.queried))
         loss = []
         for at in np.ndindex(*shape):
             more = counts.copy()
             more[at] += 1
             after = NoNoise()
             range_query(data_for(method, more), 1.0, after, method)
-            apart = [np.abs(a[0] - b[0]).sum() for a, b in zip(before.asked, after.asked, strict=True)]
+            apart = [np.abs(a[0] - b[0]).sum() for a, b in zip(before.queried, after.queried, strict=True)]
             moved = np.maximum(moved, apart)
-            loss.append(sum(d * e / s for d, (_, s, e) in zip(apart, before.asked, strict=True)))
-        assert (moved == [s for _, s, _ in before.asked]).all(), (method, shape)
+            loss.append(sum(d * e / s for d, (_, s, e) in zip(apart, before.queried, strict=True)))
+        assert (moved == [s for _, s, _ in before.queried]).all(), (method, shape)
         assert max(loss) == pytest.approx(1.0)  # exactly the whole budget
 
 
@@ -91,16 +91,16 @@ def test_without_noise_every_answer_is_true(method):
 def test_measurements_and_their_losses():
     noise = NoNoise()
     made = range_query(Histogram.of(np.arange(10)), 2.0, noise, "H_b", branching=3)
-    assert [a.size for a, _, _ in noise.asked] == [2, 4, 10]  # the root is not measured
-    assert [e for _, _, e in noise.asked] == [pytest.approx(2 / 3)] * 3
-    assert noise.asked[0][0].tolist() == [36, 9]
+    assert [a.size for a, _, _ in noise.queried] == [2, 4, 10]  # the root is not measured
+    assert [e for _, _, e in noise.queried] == [pytest.approx(2 / 3)] * 3
+    assert noise.queried[0][0].tolist() == [36, 9]
     assert made.settings["branching"] == 3
     assert made.ledger.spent == pytest.approx(2)
     assert made.manifest()["budget"]["neighbouring_relation"].startswith("one person joins or leaves")
     for method, sizes in [("Flat", [10]), ("H_2", [2, 3, 5, 10]), ("H_2^c", [2, 3, 5, 10])]:
         noise = NoNoise()
         range_query(Histogram.of(np.arange(10)), 2.0, noise, method)
-        assert [a.size for a, _, _ in noise.asked] == sizes
+        assert [a.size for a, _, _ in noise.queried] == sizes
 
 
 def test_budgets():
@@ -216,7 +216,7 @@ def test_ragged_hierarchy_is_measured_by_region():
     noise = NoNoise()
     # In the order of the tree: v, x (A); u, w, z (B); y (C).
     made = range_query(data_for("H_tree^c", [1, 2, 3, 4, 5, 6]), 1.0, noise, "H_tree^c")
-    assert [a.tolist() for a, _, _ in noise.asked] == [[3, 12, 6], [1, 2, 3, 4, 5, 6]]
+    assert [a.tolist() for a, _, _ in noise.queried] == [[3, 12, 6], [1, 2, 3, 4, 5, 6]]
     assert made.table.region.tolist() == ["all", "A", "B", "C", "v", "x", "u", "w", "z", "y"]
     assert made.table.level_name.tolist() == ["root", *["state"] * 3, *["town"] * 6]
     assert made.table["count"].round(6).tolist() == [21, 3, 12, 6, 1, 2, 3, 4, 5, 6]

@@ -69,11 +69,11 @@ def test_it_shows_counts_and_settings(mechanism):
     made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(2), **options)
     text = release_report(made)
     assert f">{title}" in text  # in the picture or its table, as text
-    told = dict(re.findall(r"<tr><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td></tr>", text))
-    assert told[setting] == value
+    rows = dict(re.findall(r"<tr><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td></tr>", text))
+    assert rows[setting] == value
     assert "which makes them public" in text.partition("Taken as public")[2] or "which makes them public"
     holds = made.manifest()["holds"]
-    assert told["counts: whole numbers"] == {True: "yes", False: "not claimed"}[holds["whole"]]
+    assert rows["counts: whole numbers"] == {True: "yes", False: "not claimed"}[holds["whole"]]
     assert "NOT private" in text
     assert "é &lt;b&gt;" in text or mechanism != "group-size"
     assert f"hierdp {made.manifest()['versions']['hierdp']}" in text
@@ -141,12 +141,22 @@ def test_non_text_titles_are_refused(tmp_path, words):
 def test_title_and_note_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PEOPLE.to_csv("in.csv", index=False)
-    asked = ["release", "range-query", "in.csv", "--numbers", "age=0:100", "--epsilon", "1", "--out", "out"]
-    done = CliRunner().invoke(main, [*asked, "--title", "Ages & more", "--note", "Of <2020>"])
+    arguments = [
+        "release",
+        "range-query",
+        "in.csv",
+        "--numbers",
+        "age=0:100",
+        "--epsilon",
+        "1",
+        "--out",
+        "out",
+    ]
+    done = CliRunner().invoke(main, [*arguments, "--title", "Ages & more", "--note", "Of <2020>"])
     assert done.exit_code == 0, done.output
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert (manifest["title"], manifest["note"]) == ("Ages & more", "Of <2020>")
     assert "<h1>Ages &amp; more</h1>" in (tmp_path / "out/report.html").read_text()
-    done = CliRunner().invoke(main, [*asked, "--overwrite", "--title", "\udcff"])
+    done = CliRunner().invoke(main, [*arguments, "--overwrite", "--title", "\udcff"])
     assert done.exit_code == 2
     assert "the title is not valid Unicode text" in done.output

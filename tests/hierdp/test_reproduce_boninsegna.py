@@ -163,10 +163,10 @@ def test_false_negatives_are_a_share_of_what_is_there():
 
 
 def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
-    asked = []
+    tried = []
 
     def stops(data, epsilon, delta, noise, method, **more):
-        asked.append((method, epsilon))
+        tried.append((method, epsilon))
         if method == "TDA_inf" and data.counts.size > 10:
             raise NotSolved("time_limit", "too slow")
         return top_down(data, epsilon, delta, noise, method, **more)
@@ -176,7 +176,7 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
     rows = experiments.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
     assert set(rows.method) == {"SH"}
     assert parts._absent(rows, settings) == ["TDA_inf on a"]
-    assert asked.count(("TDA_inf", 10.0)) == 1
+    assert tried.count(("TDA_inf", 10.0)) == 1
 
 
 @pytest.mark.parametrize("method", ["VanillaGauss", "TDA_inf", "InfTDA"])

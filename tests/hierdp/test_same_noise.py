@@ -125,8 +125,8 @@ def test_a_method_that_measures_something_else_is_refused(
     tmp_path, mechanism, options, method, other, more, message
 ):
     table = {"tabulation": PEOPLE, "count-of-counts": HOMES}.get(mechanism, AGES)
-    asked = {"epsilon": 1, "noise": SimulatedNoise(0), "method": method, **options}
-    made = hierdp.release(table, mechanism, **asked)
+    arguments = {"epsilon": 1, "noise": SimulatedNoise(0), "method": method, **options}
+    made = hierdp.release(table, mechanism, **arguments)
     opened = hierdp.open(made.write(tmp_path / "first"))
     with pytest.raises(InputError, match=message):
         opened.repair(other, **more)
@@ -155,8 +155,8 @@ def test_a_repair_of_a_repair_names_the_first_release(tmp_path):
     first = made.write(tmp_path / "first")
     second = hierdp.open(first).repair("H_b^c").write(tmp_path / "second")
     third = hierdp.open(second).repair("H_b^c", repair="whole").write(tmp_path / "third")
-    told = json.loads((third / "manifest.json").read_text())["same_noise_as"]
-    assert (told["mechanism"], told["sums"]) == ("H_b", (first / seal.SUMS).read_text())
+    source = json.loads((third / "manifest.json").read_text())["same_noise_as"]
+    assert (source["mechanism"], source["sums"]) == ("H_b", (first / seal.SUMS).read_text())
     assert [line for line in check(third) if line.verdict == FAILS] == []
 
 

@@ -79,10 +79,10 @@ def test_an_event_is_kept_in_full(tmp_path, swapped):
     far = Condition((('count[Zürich "1"]', -3), ("noisy[2]", 100), ("a", 1), ("b", 1)), 0.1 + 0.2, True)
     event = Event((far, *(Condition((("c", 1),), float(i), False) for i in range(4))), swapped)
     found = Finding(SOME[0], Claim(2.0, 0.01, 1 / 3), "any", math.pi, math.e, event, RUNS, math.inf)
-    asked = [(SOME[0], saved_findings.settings(SOME[0], RUNS, 1e-5, SimulatedNoise, 0))]
+    chosen = [(SOME[0], saved_findings.settings(SOME[0], RUNS, 1e-5, SimulatedNoise, 0))]
     out = tmp_path / "a.parquet"
-    assert list(saved_findings.findings(out, asked, lambda _: found)) == [found]
-    assert list(saved_findings.findings(out, asked, lambda _: pytest.fail("made again"))) == [found]
+    assert list(saved_findings.findings(out, chosen, lambda _: found)) == [found]
+    assert list(saved_findings.findings(out, chosen, lambda _: pytest.fail("made again"))) == [found]
     assert list(pd.read_parquet(out)["over"]) == [True]
 
 

@@ -9,72 +9,21 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from doubles import unrelated
 from test_clustering import Choosing
-from test_count_of_counts import LEAVES, asked
 from test_range_query import NoNoise
 from test_top_down_unit import UNITS, flows_of, people
 
 from hierdp.mechanisms.clustering import METHODS as CLUSTERING
-from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.mechanisms.group_size import measure
-from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
-from hierdp.tables import group_sizes
 from hierdp.tables.binning import Histogram
 from tests.marks import quick
 
 OTHERS = ((0, 0), (0, 1), (2, 1))
 """Trips of other people, which do not change."""
-
-
-@pytest.mark.slow
-def test_group_size_by_every_method():
-    """One more entity in any group changes each measured level by the method's sensitivity, and never G."""
-    for name, method in GROUP_SIZE.items():
-        found = {}
-        for sizes in itertools.product(range(3), repeat=2):
-            rows = pd.DataFrame({"town": ["a", "b"], "home": [1, 2], "people": sizes})
-            data = group_sizes(rows, levels=["town"], group=["home"], entities="people", max_size=2)
-            noise = unrelated(0, 1)
-            measure(data, 1.0, noise, method)
-            found[sizes] = noise.true, data.groups
-            assert {spend.sensitivity for spend in noise.spends} == {method.sensitivity}
-            assert sum(spend.epsilon for spend in noise.spends) == pytest.approx(1.0)
-        for sizes, (levels, groups) in found.items():
-            for more in ((sizes[0] + 1, sizes[1]), (sizes[0], sizes[1] + 1)):
-                if more in found:
-                    others, as_many = found[more]
-                    away = [np.abs(a - b).sum() for a, b in zip(levels, others, strict=True)]
-                    assert away == [method.sensitivity] * 2, name
-                    assert groups == as_many
-
-
-@pytest.mark.parametrize(
-    "method", quick(["bottom-up", "bottom-up Hg", "bottom-up naive", "Hc x Hg x naive"], every=4)
-)
-@pytest.mark.parametrize(
-    "fixed", [(2, 1, 4), *(pytest.param(k, marks=pytest.mark.slow) for k in [(1, 0, 0), (1, 2, 1)])]
-)
-def test_count_of_counts_bottom_up_and_mixed_with_private_groups(method, fixed):
-    plan = plan_of(method, ["a", "b", "c"], group_budget=0.1, size_budget=0.1)
-    moved = 0
-    for sizes in itertools.product(range(3), repeat=2):
-        queries = asked(sizes, LEAVES[:2], plan, fixed)
-        neighbours = [((sizes[0] + 1, sizes[1]), LEAVES[:2])]
-        neighbours += [((*sizes, size), (0, 0, leaf)) for leaf in range(3) for size in (0, 1)]
-        for sizes_then, leaves_then in neighbours:
-            other = asked(sizes_then, leaves_then, plan, fixed)
-            assert queries.keys() == other.keys()
-            for (query, sensitivity), counts in queries.items():
-                away = np.abs(counts - other[query, sensitivity]).sum()
-                assert away <= sensitivity
-                moved = max(moved, away)
-    assert moved >= 1
 
 
 @pytest.mark.parametrize("unit", quick(UNITS, slow=lambda unit: unit not in (UNITS[0], *UNITS[5:7])), ids=str)
@@ -122,7 +71,7 @@ def test_range_query_with_its_options(method, options):
         after = NoNoise()
         range_query(Histogram.of(counts + (np.arange(8) == at)), 1.0, after, method, **options)
         loss = 0.0
-        for (a, sensitivity, epsilon), (b, *_) in zip(before.asked, after.asked, strict=True):
+        for (a, sensitivity, epsilon), (b, *_) in zip(before.queried, after.queried, strict=True):
             away = np.abs(a - b).sum()
             assert away <= sensitivity == 1
             loss += away * epsilon
@@ -143,12 +92,12 @@ def test_structure_first_with_boundaries_to_choose(given):
                 CLUSTERING["SF"].publish(np.array(counts) + more * (np.arange(4) == i), 1.0, noise, **given)
                 sides.append(noise)
             here, there = sides
-            assert here.asked == there.asked
+            assert here.queried == there.queried
             assert len(here.true) == (1 if "largest" in given else 2)
             for a, b, spend in zip(here.true, there.true, here.spends, strict=True):
                 assert np.abs(a - b).sum() <= spend.sensitivity == 1
             assert len(here.scores) == given["clusters"] - 1
-            for a, b, (_, sensitivity, _) in zip(here.scores, there.scores, here.asked, strict=True):
+            for a, b, (_, sensitivity, _) in zip(here.scores, there.scores, here.queried, strict=True):
                 assert np.abs(a - b).max() <= sensitivity
 
 

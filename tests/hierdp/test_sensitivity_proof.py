@@ -58,9 +58,9 @@ def test_scores_of_boundaries_change_by_their_sensitivity_in_many_bins():
     for bins in (3, 16):
         for at in range(bins):
             here, there = (np.where(np.arange(bins) == at, n, 0) for n in (3, 4))
-            asked = [universe.measured(table, by_boundaries) for table in (here, there)]
-            (_, _, away), *_ = universe.changes(*asked)
-            assert asked[0][0][0].sensitivity == 7
+            queried = [universe.measured(table, by_boundaries) for table in (here, there)]
+            (_, _, away), *_ = universe.changes(*queried)
+            assert queried[0][0][0].sensitivity == 7
             largest[bins] = max(largest.get(bins, 0), away)
     assert largest == {3: 4, 16: 7}
 

@@ -46,8 +46,8 @@ def signed(tmp_path):
     return made.write(tmp_path / "out", sign=private), public
 
 
-def verdict(folder, **asked):
-    return {line.check: line.verdict for line in check(folder, **asked)}.get("signature")
+def verdict(folder, **options):
+    return {line.check: line.verdict for line in check(folder, **options)}.get("signature")
 
 
 def test_a_signed_release_is_by_its_signer(signed, tmp_path):
@@ -72,11 +72,11 @@ def test_a_release_that_is_not_signed(signed):
 def test_a_changed_signature_fails(signed, at):
     folder, public = signed
     path = folder / seal.SIGNATURE
-    told = path.read_bytes()
-    assert len(told) == 64
-    path.write_bytes(told[:at] + bytes([told[at] ^ 1]) + told[at + 1 :])
+    content = path.read_bytes()
+    assert len(content) == 64
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     assert verdict(folder, public_key=public) == FAILS
-    for wrong in (b"", told[:-1], told + b"\0"):
+    for wrong in (b"", content[:-1], content + b"\0"):
         path.write_bytes(wrong)
         assert verdict(folder, public_key=public) == FAILS
 
@@ -148,9 +148,9 @@ def test_a_key_that_does_not_fit_is_named(signed, tmp_path):
 
 def test_without_the_package_it_says_which(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
-    for asked in (signature.private_key, signature.public_key):
+    for options in (signature.private_key, signature.public_key):
         with pytest.raises(InputError, match=r"pip install 'hierdp\[sign\]'"):
-            asked(tmp_path / "key.pem")
+            options(tmp_path / "key.pem")
 
 
 def test_the_command_line_verifies(signed, tmp_path):

@@ -49,7 +49,7 @@ def neighbours(others, unit):
             yield (*others, *one), (*others, *other)
 
 
-class Asked(SimulatedNoise):
+class Recording(SimulatedNoise):
     """Keeps what a release asks of `stable`."""
 
     def stable(self, counts, query, changes, epsilon, least):
@@ -57,9 +57,9 @@ class Asked(SimulatedNoise):
         return super().stable(counts, query, changes, epsilon, least)
 
 
-def asked(table, unit, epsilon, delta):
+def measured(table, unit, epsilon, delta):
     """What SH asks for on a table, with the record of its loss."""
-    noise = Asked(0)
+    noise = Recording(0)
     made = top_down(universe.flows(table), epsilon, delta, noise, "SH", unit)
     (spend,) = made.ledger.spends
     assert (made.ledger.epsilon, made.ledger.delta) == (epsilon, delta)
@@ -117,9 +117,9 @@ def exact(unit, epsilon, delta, most):
         The largest changes; the smallest δ for the loss ε on record, and for half of it; the changes
         and the δ on record.
     """
-    changes, least, spend = asked(tuple(universe.KINDS), unit, epsilon, delta)
+    changes, least, spend = measured(tuple(universe.KINDS), unit, epsilon, delta)
     few = universe.tables(most)
-    assert all(asked(table, unit, epsilon, delta) == (changes, least, spend) for table in few)
+    assert all(measured(table, unit, epsilon, delta) == (changes, least, spend) for table in few)
     differ, largest = set(), Counter()
     for others in [(), *few, tuple(universe.KINDS) * least]:
         for pair in neighbours(others, unit):

@@ -14,7 +14,7 @@ from solvers import Solution, solve
 
 def require_proved(model, x):
     """A step whose solver calls the answer optimal."""
-    claimed = Solution("told", "1", "optimal", x, model.objective(x))
+    claimed = Solution("stated", "1", "optimal", x, model.objective(x))
     return step.require_proved("counts", model, claimed)
 
 
@@ -26,7 +26,7 @@ def test_a_solver_that_is_off_by_one_unit_is_refused(far):
     assert bool(require_proved(model, best).solution.certificate)
     other = best + np.array([1, -1])
     assert model.objective(other) == model.objective(best) + 1
-    with pytest.raises(NotSolved, match="told calls its answer optimal, but there are better ones"):
+    with pytest.raises(NotSolved, match="stated calls its answer optimal, but there are better ones"):
         require_proved(model, other)
 
 

@@ -249,10 +249,10 @@ def test_parents_with_several_regions_at_the_top():
     assert repr(alone) == "Hierarchy(root: 1, level 1: 2)"
     one = read_parents(pd.DataFrame({"id": ["a"], "in": [None]}), "id", "in", root="top")
     assert [names.tolist() for names in one.names] == [["top"], ["a"]]
-    told = read_parents(
+    stated = read_parents(
         pd.DataFrame({"id": ["x", "y"], "in": ["a", "b"], "k": ["town", "town"]}), "id", "in", "k"
     )
-    assert told.levels == ("root", "top", "town")
+    assert stated.levels == ("root", "top", "town")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ OPTIONS = ["--axis", "a=a", "--count", "n", "--epsilon", "1", "--delta", "1e-8",
     "--regions-from-data"]  # fmt: skip
 
 
-def told(table):
+def refusal(table):
     """The message of a release of a table that must be refused before anything is measured."""
     done = CliRunner().invoke(main, ["release", "top-down", str(table), *OPTIONS, "--out", "out"])
     assert done.exit_code == 2, done.output
@@ -41,7 +41,7 @@ def place(tmp_path, monkeypatch):
 )
 def test_a_file_that_is_not_plain_csv(place, content, why):
     (place / "in.csv").write_bytes(content)
-    assert why in told("in.csv")
+    assert why in refusal("in.csv")
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
@@ -72,7 +72,7 @@ def test_counts_at_the_end_of_64_bits(kind, value, why):
     """The largest int64 fits 64 bits; counts too large for exact sums over cells are refused nevertheless."""
     counts = [str(value), "0"] if kind == "text" else np.array([value, 0], kind)
     pd.DataFrame({"a": ["x", "y"], "n": counts}).to_parquet("in.parquet")
-    assert why in told("in.parquet")
+    assert why in refusal("in.parquet")
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_counts_at_the_end_of_64_bits(kind, value, why):
 )
 def test_missing_and_infinite_counts(value, why):
     pd.DataFrame({"a": ["x"], "n": [value]}).to_parquet("in.parquet")
-    assert why in told("in.parquet")
+    assert why in refusal("in.parquet")

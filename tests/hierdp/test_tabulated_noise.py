@@ -104,11 +104,11 @@ def test_scale_and_loss_are_those_of_opendps_map(loss):
 
 def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
     """It is exact: the fraction equal to the float."""
-    asked = []
+    scales = []
 
     def keep(make):
         def made(scale):
-            asked.append(scale)
+            scales.append(scale)
             return make(scale)
 
         return made
@@ -121,7 +121,7 @@ def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
         noise.gaussian(few, "q", 1.0, 0.3).spend,
         noise.stable(few, "q", Changes(2, 2, 1, 1), 0.7, 40)[1].spend,
     ]
-    assert asked == [Fraction(spend.scale) for spend in spends]
+    assert scales == [Fraction(spend.scale) for spend in spends]
 
 
 def test_what_opendp_still_draws_is_named():

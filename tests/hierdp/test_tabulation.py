@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +15,6 @@ from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import mechanism, tabulate
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
-from hierdp.mechanisms.tabulation.measure import level_queries
 from hierdp.mechanisms.tabulation.options import METHODS
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -25,7 +22,6 @@ from hierdp.mechanisms.tabulation.table import counts_in, table_of
 from hierdp.record.files import PROOFS
 from hierdp.record.spool import Spool
 from hierdp.tables import Axis, Database
-from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
 from tests.marks import quick
 
@@ -63,72 +59,6 @@ def made(method="TopDown", rows=None, noise=None, epsilon=2.0, **options):
     return release(rows, "tabulation", epsilon=epsilon, noise=noise, method=method, **{**OPTIONS, **options})
 
 
-# --- sensitivities -----------------------------------------------------------------------------------------
-
-
-def measured(counts, unit):
-    """The true answers of each measurement, with the sensitivity that their noise is for."""
-    plan = plan_of(
-        {"attributes": {"group": ["a", "b"], "age": ["old", "young"]}}, queries=["total", "age", "detailed"]
-    )
-    queries, full = Queries(plan), PLACES.tree.sum_up(counts)
-    levels = [full[PLACES.tree.nodes_of(level)] for level in range(3)]
-    return [
-        (query.name, query.of(levels), query.sensitivity)
-        for _, query in level_queries(queries, PLACES, unit, 1.0)
-    ]
-
-
-def persons_of(unit):
-    """All that one person may have in a table: the cells of their rows."""
-    cells = list(np.ndindex(3, 4))
-    return [
-        rows for n in range(1, unit.rows + 1) for rows in itertools.combinations_with_replacement(cells, n)
-    ]
-
-
-def with_rows(rows):
-    counts = np.zeros((3, 4), np.int64)
-    for row in rows:
-        counts[row] += 1
-    return counts
-
-
-@pytest.mark.parametrize(
-    "unit", [ONE_PERSON, Unit(False), Unit(False, 2)], ids=["replaced", "joins", "two rows"]
-)
-def test_sensitivity_of_every_neighbour(unit):
-    """No neighbours differ by more than the noise is for, and some differ by that, in every measurement.
-
-    Queries are sums, so that the difference does not depend on the other persons.
-    """
-    furthest: dict[str, float] = {}
-    tables = [measured(with_rows(rows), unit) for rows in persons_of(unit)]
-    others = tables if unit.bounded else [measured(with_rows(()), unit)]
-    for one, other in itertools.product(tables, others):
-        pairs = zip(one, other, strict=True)
-        for (name, first, sensitivity), (_, second, _) in pairs:
-            off = np.square(first - second).sum()
-            assert off <= sensitivity**2
-            furthest[name] = max(furthest.get(name, 0.0), off / sensitivity**2)
-    assert furthest == pytest.approx(dict.fromkeys(furthest, 1.0), rel=1e-15)
-    assert ("total by root" in furthest) == (not unit.bounded)  # the public total is not measured
-    assert len(furthest) == 9 - unit.bounded
-
-
-@pytest.mark.slow
-def test_sensitivity_through_the_reader_with_many_rows_of_a_person():
-    """However many rows a person has, at most two count, in whatever regions and cells they are."""
-    persons, axis = Persons("who", rows=2, key="fixed"), Axis(PLACES, ("county",))
-    others = people(9).assign(who=[f"other {i}" for i in range(9)])
-    before = cross_table(others, axis=axis, attributes=ATTRIBUTES, persons=persons).counts
-    for seed in range(2):
-        rows = pd.concat([others, people(6, seed).assign(who="somebody")])
-        more = cross_table(rows, axis=axis, attributes=ATTRIBUTES, persons=persons).counts - before
-        assert more.sum() == 2
-        assert more.min() == 0
-
-
 # --- releases ----------------------------------------------------------------------------------------------
 
 
@@ -153,13 +83,13 @@ def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
     assert counties.between(1, 40).all()
     assert table[(table.region == "B") & (table.group == "a")]["count"].sum() >= 2
     assert found.ledger.spent <= found.ledger.rho
-    told = found.manifest()
-    assert "the invariants state:total are the true counts" in " ".join(told["cautions"])
+    stated = found.manifest()
+    assert "the invariants state:total are the true counts" in " ".join(stated["cautions"])
     assert (
         "does not cover the invariants, which are published as they are: state:total"
         in found.ledger.neighbours
     )
-    assert told["taken_as_public"]["invariants"] == "state:total"
+    assert stated["taken_as_public"]["invariants"] == "state:total"
     lines = {line.check: line for line in check(found.write(tmp_path / "out"))}
     assert {name: line.why for name, line in lines.items() if line.verdict == FAILS} == {}
     assert lines["table from steps"].verdict == lines["budget: queries"].verdict == HOLDS

@@ -230,17 +230,17 @@ BAD = {
 }
 
 
-def measured(told):
-    plan = plan_of(told)
+def measured(stated):
+    plan = plan_of(stated)
     plan.check_levels(LEVELS)
     return shares(Queries(plan), LEVELS, ONE_PERSON)
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_wrong_plan_is_refused_by_name(case):
-    told, words = BAD[case]
+    stated, words = BAD[case]
     with pytest.raises(InputError, match=words):
-        measured(told)
+        measured(stated)
 
 
 def test_a_plan_that_is_no_file_is_refused(tmp_path):

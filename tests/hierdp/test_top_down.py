@@ -59,7 +59,7 @@ def test_sensitivity_of_adaptive_measurements(seed):
             assert max(math.dist(a, b) for a, b in zip(run.true, other.true, strict=True)) <= math.sqrt(2)
 
 
-def test_the_noise_is_asked_for_what_the_ledger_says():
+def test_the_noise_is_drawn_as_the_ledger_says():
     noise = Double()
     release = inf_tda(table_of(AXES, Counter({(0, 0): 4, (2, 1): 3})), 1.0, DELTA, noise)
     assert [spend.sensitivity for spend in noise.spends] == [root_of(2)] * 3

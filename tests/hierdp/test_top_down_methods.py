@@ -347,9 +347,9 @@ def test_stability_histogram_by_hand():
     assert 0 < spend.delta <= DELTA
     assert f"under {least} dropped" in spend.noise
     assert not release.steps
-    told = release.manifest()["budget"]
-    assert told["composition"] == "(ε, δ)-differential privacy"
-    assert (told["spent"], told["spent_delta"]) == (spend.epsilon, spend.delta)
+    stated = release.manifest()["budget"]
+    assert stated["composition"] == "(ε, δ)-differential privacy"
+    assert (stated["spent"], stated["spent_delta"]) == (spend.epsilon, spend.delta)
 
 
 def test_stability_histogram_makes_nothing_up():
@@ -383,17 +383,30 @@ COLUMNS = {"axes": {"origin": ["os", "oc"], "destination": ["d"]}, "count": "n",
 
 
 def test_through_release():
-    asked = {"method": "TDA_L2", "backend": "clarabel", "trips": 2, "bounded": False, "shares": [1, 1, 1, 5]}
+    options = {
+        "method": "TDA_L2",
+        "backend": "clarabel",
+        "trips": 2,
+        "bounded": False,
+        "shares": [1, 1, 1, 5],
+    }
     made = release(
-        ROWS, "top-down", epsilon=3, delta=DELTA, noise=SimulatedNoise(1), time_limit=600, **asked, **COLUMNS
+        ROWS,
+        "top-down",
+        epsilon=3,
+        delta=DELTA,
+        noise=SimulatedNoise(1),
+        time_limit=600,
+        **options,
+        **COLUMNS,
     )
     assert made.mechanism == "TDA_L2"
     assert made.steps[0].solution.backend == "clarabel"
     assert [spend.sensitivity for spend in made.ledger.spends] == [2.0] * 4  # trips may repeat by default
     assert made.settings["shares"] == [1.0, 1.0, 1.0, 5.0]
     assert (made.settings["trips_a_person"], made.settings["all_different"]) == (2, False)
-    told = {"trips": 2, "distinct": True, **COLUMNS}
-    apart = release(ROWS, "top-down", epsilon=3, delta=DELTA, noise=SimulatedNoise(1), **told)
+    stated = {"trips": 2, "distinct": True, **COLUMNS}
+    apart = release(ROWS, "top-down", epsilon=3, delta=DELTA, noise=SimulatedNoise(1), **stated)
     assert apart.ledger.spends[-1].sensitivity == 2.0  # √(2m), not √(2m²)
     for wrong in ({"trips": 2}, {"shares": [1]}, {"distinct": True}, {"bounded": False}):
         with pytest.raises(InputError, match=f"group-size takes no {next(iter(wrong))}"):

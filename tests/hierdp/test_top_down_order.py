@@ -38,11 +38,11 @@ def test_it_loses_fewer_small_counts():
     assert answer([5, -1, 4], [0, 4], [0, 2, 3]) == [0, 0, 4]
 
 
-def test_a_check_tells_the_two_orders_apart(tmp_path):
+def test_a_check_distinguishes_the_two_orders(tmp_path):
     noise = SimulatedNoise(5)
     folder = released("top-down", tmp_path / "large", noise, **FLOWS, delta=1e-6, method="InfTDA_large")
     assert not failed(folder)
     small = released("top-down", tmp_path / "small", SimulatedNoise(5), **FLOWS, delta=1e-6)
     change_manifest(small, lambda manifest: manifest.update(mechanism="InfTDA_large"))
-    told = " ".join(line.why for line in check(small))
-    assert "does not lower the largest counts first" in told
+    reasons = " ".join(line.why for line in check(small))
+    assert "does not lower the largest counts first" in reasons

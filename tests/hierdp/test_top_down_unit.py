@@ -68,9 +68,9 @@ def worst(unit):
 def test_sensitivity_of_every_neighbour_at_every_level(unit):
     depths, nobody = depths_of(AXES, [1, 0, 0]), flows_of([])
     assert [finest_places(nobody, d) for d in depths] == [6, 3, 2, 1]
-    asked = [unit.squared_sensitivity_over(finest_places(nobody, d)) for d in depths[1:]]
-    assert worst(unit) == [0 if unit.bounded else unit.trips**2, *asked]
-    assert asked[-1] == unit.squared_sensitivity
+    stated = [unit.squared_sensitivity_over(finest_places(nobody, d)) for d in depths[1:]]
+    assert worst(unit) == [0 if unit.bounded else unit.trips**2, *stated]
+    assert stated[-1] == unit.squared_sensitivity
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -85,7 +85,7 @@ def test_changes_of_every_neighbour(unit):
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_noise_is_asked_for_it(unit, method):
+def test_the_noise_is_drawn_for_it(unit, method):
     class Stable(Double):
         def stable(self, counts, query, changes, epsilon, least):
             assert (changes, epsilon) == (unit.changes_over(1), 1.0)

@@ -151,7 +151,7 @@ def changing(monkeypatch, where, status):
         found, name = solve(model), getattr(name, "name", name)
         if name != "highs":
             return dataclasses.replace(found, backend=name)
-        return Solution(name, "1", status, message="told to")
+        return Solution(name, "1", status, message="not now")
 
     monkeypatch.setattr(where, "solve", changed)
 
@@ -191,7 +191,7 @@ def test_a_benchmark_in_which_a_backend_does_not_work(tmp_path, monkeypatch, sta
     assert ("For another attempt, choose another --out" in done.output) == bool(code)
 
 
-def test_a_solver_that_does_not_work_is_told_from_one_that_is_slow():
+def test_a_solver_that_does_not_work_is_distinguished_from_a_slow_one():
     assert [NotSolved(status, "").broken for status in ("crashed", "error", "time_limit", "numerical")] == [
         True, True, False, False,
     ]  # fmt: skip

@@ -27,12 +27,12 @@ MODEL = Chebyshev([5, 3, -2, 8], total=9)
 def lying(monkeypatch, backend, **claims):
     """Change one backend's solutions."""
 
-    def told(model, name="fast", **options):
+    def stated(model, name="fast", **options):
         found = solve(model, name, **options)
         changed = claims.get("solution", lambda s: dataclasses.replace(s, **claims))
         return changed(found) if name == backend else found
 
-    monkeypatch.setattr(verification, "solve", told)
+    monkeypatch.setattr(verification, "solve", stated)
 
 
 def verdicts(found):

@@ -86,6 +86,7 @@ CASES = {
     "range-query, count": ("range-query", {"axes": [("place", ["place"])], **SEEN, "count": "n"}),
     "range-query, Wavelet": ("range-query", {"axes": [("place", ["place"])], **SEEN, "method": "Wavelet"}),
     "clustering": ("clustering", {"axes": [("place", ["place"])], **SEEN, "method": "NF", "count": "n"}),
+    "clustering, GS": ("clustering", {"axes": [Numbers("age", 0, 4)], "method": "GS"}),
 }
 
 
@@ -118,7 +119,7 @@ def run(case, people, rows, by_row=False):
     groups = 0 if made.settings.get("groups_are") != "public" else made.settings["groups"]
     if mechanism == "group-size":
         groups = made.settings["groups"]
-    return listed, groups, made.ledger, noise.asked
+    return listed, groups, made.ledger, noise.queried
 
 
 def compare(case, without, joined, rows, by_row=False):
@@ -228,7 +229,7 @@ def test_a_group_whose_rows_are_all_dropped_is_not_called_empty():
     for how in (hidden, {"groups": listed, "regions": PLACES, "region": "place"}):
         noise = universe.Fixed()
         release(table([MANY[0]]), "count-of-counts", epsilon=1.0, noise=noise, **own, **how)
-    *_, sizes = noise.asked[0]
+    *_, sizes = noise.queried[0]
     assert sizes.tolist()[0] == 40  # Hc: of size 1 or less
     rows = table([[("A", "own 0", 1)]])
     with pytest.raises(InputError, match="has an empty group"):

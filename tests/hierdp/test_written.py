@@ -101,7 +101,7 @@ def test_nothing_from_a_file_reaches_the_terminal_as_a_command():
 # --- limits --------------------------------------------------------------------------------------------
 
 
-def test_a_release_within_the_limit_is_read_and_one_beyond_it_asked_about(folder):
+def test_a_release_within_the_limit_is_read_and_one_beyond_it_is_questioned(folder):
     assert written.read(folder / "sizes").table.frame().equals(pd.read_parquet("sizes/released.parquet"))
     done = run("check", "sizes", "--limit", "1e-6")
     assert done.exit_code == 2
@@ -127,14 +127,14 @@ def test_manifests_made_to_harm(folder, bomb):
     for name in ("sizes", "ages"):
         (folder / name / files.MANIFEST).write_bytes(BOMBS[bomb]())
         seal.seal(folder / name)
-    checked, asked = run("check", "sizes"), run("query", "ages", "--range", "1:3")
+    checked, queried = run("check", "sizes"), run("query", "ages", "--range", "1:3")
     assert checked.exit_code == (2 if bomb == "many items" else 1)
-    assert asked.exit_code == 2
-    for done in (checked, asked):
+    assert queried.exit_code == 2
+    for done in (checked, queried):
         assert "manifest.json" in done.output
         assert "unforeseen" not in done.output
     if bomb == "twice":
-        assert "it holds 'budget' twice" in asked.output
+        assert "it holds 'budget' twice" in queried.output
 
 
 def wide(path):
@@ -201,10 +201,10 @@ def rewritten(path, change):
 def claiming(path, name, size):
     """Change the unpacked size that the file claims for a member."""
     with zipfile.ZipFile(path) as file:
-        told = file.getinfo(name).file_size
+        shown = file.getinfo(name).file_size
     content = path.read_bytes()
     at = content.rindex(name.encode()) - 46 + 24  # in the directory, at the end
-    assert int.from_bytes(content[at : at + 4], "little") == told
+    assert int.from_bytes(content[at : at + 4], "little") == shown
     path.write_bytes(content[:at] + size.to_bytes(4, "little") + content[at + 4 :])
 
 
@@ -240,7 +240,7 @@ def test_proofs_made_to_harm(folder, bomb):
     assert why in failing(folder / "sizes")["certificates"]
 
 
-def test_a_check_that_takes_longer_than_the_limit_is_asked_about(folder):
+def test_a_check_that_takes_longer_than_the_limit_is_questioned(folder):
     """The estimate is for the problems that the manifest lists; the check itself detects a false list."""
     path, lines = (
         folder / "ages" / files.MANIFEST,

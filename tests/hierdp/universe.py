@@ -72,20 +72,20 @@ def replaced(table, changes=1, kinds=KINDS):
 class Fixed:
     """Answers from a seed, whatever the counts are; keeps the counts. Raises `Enough` after the last one.
 
-    `asked` holds a triple for each measurement: its record, its norm (1, or 2) and the true counts; for a
+    `queried` holds a triple for each measurement: its record, its norm (1, or 2) and the true counts; for a
     choice the scores, one row for each array.
     """
 
     def __init__(self, last=None):
-        self.asked, self._last, self._rng = [], last, np.random.default_rng(3)
+        self.queried, self._last, self._rng = [], last, np.random.default_rng(3)
 
     def _answer(self, counts, spend, norm):
         self._ask(spend, norm, counts.ravel().copy())
         return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
 
     def _ask(self, *measurement):
-        self.asked.append(measurement)
-        if len(self.asked) == self._last:
+        self.queried.append(measurement)
+        if len(self.queried) == self._last:
             raise Enough
 
     def geometric(self, counts, query, sensitivity, epsilon):
@@ -142,7 +142,7 @@ def measured(table, measure, last=None):
     noise = Fixed(last)
     with suppress(Enough):
         measure(table, noise)
-    return noise.asked
+    return noise.queried
 
 
 def read(table, noise, mechanism, **options):
@@ -170,13 +170,13 @@ def exact_maxima(most, neighbours, measure):
     """
     every = tables(most)
     last = len(measured(every[0], measure))
-    asked = {table: measured(table, measure, last) for table in every}
+    queried = {table: measured(table, measure, last) for table in every}
     found = {}
-    for table, here in asked.items():
+    for table, here in queried.items():
         for other in neighbours(table):
-            if other not in asked:
+            if other not in queried:
                 continue
-            for at, (spend, norm, away) in enumerate(changes(here, asked[other])):
+            for at, (spend, norm, away) in enumerate(changes(here, queried[other])):
                 largest = max(away, found.get((at, spend.query), (0, 0, 0))[1])
                 found[at, spend.query] = norm, largest, spend.sensitivity
     return found
@@ -280,7 +280,7 @@ REPLACED = {
     "top-down VanillaGauss": (partial(by_flow, method="VanillaGauss"), 1),
     "top-down, two trips": (partial(by_flow, unit=TWO), 2),
     "tabulation": (by_tabulation, 1),
-    "tabulation, the total is not asked": (partial(by_tabulation, queries=("detailed",)), 1),
+    "tabulation, the total is not queried": (partial(by_tabulation, queries=("detailed",)), 1),
 }
 """Rows of a person are replaced, and how many at most."""
 

@@ -135,15 +135,6 @@ def test_one_cell_is_constrained_inference():
     assert solve(one).objective == pytest.approx(solve(other).objective)
 
 
-def test_a_large_tree_is_proved():
-    tree = Tree([np.repeat(0, 20), np.repeat(np.arange(20), 30), np.repeat(np.arange(600), 10)])
-    workload = Workload.marginals((8, 2), [(), (0,), (1,), (0, 1)])
-    rng = np.random.default_rng(0)
-    noisy = rng.normal(0, 30, (tree.size, workload.size)) + rng.pareto(1, (tree.size, 1)).clip(0, 1e5)
-    model = BlockInference(tree, workload, noisy, rng.uniform(0.1, 2, (4, 4)))
-    assert solve(model).status == "optimal"
-
-
 def test_a_pass_that_is_wrong_is_not_proved(monkeypatch):
     model = instance()
     restored = fast_path._restored

@@ -60,25 +60,6 @@ def test_every_tiny_vector_is_answered_as_intopt_answers(n):
         assert np.array_equal(got, expected)
 
 
-counts = st.one_of(
-    st.lists(st.integers(-20, 20), min_size=1, max_size=30),
-    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=12),
-    st.lists(st.just(0), min_size=1, max_size=20),
-    st.lists(st.integers(-9, -1), min_size=1, max_size=20),
-)
-
-
-@given(counts, st.one_of(st.just(0), st.integers(0, 50), st.integers(0, 10**13)))
-@settings(max_examples=50, deadline=None, derandomize=True)
-def test_ugly_vectors_are_proved_and_equal_the_loop(y, total):
-    model = Chebyshev(y, total)
-    solution = solve(model)
-    assert solution.status == "optimal"
-    assert solution.gap == 0
-    if max(map(abs, y)) < 1000 and total <= 50:
-        assert solution.x.tolist() == intopt(y, total)
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_random_segments_equal_the_loop_each(seed):

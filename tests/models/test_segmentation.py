@@ -185,31 +185,6 @@ def test_no_potentials_prove_too_much():
         assert found == pytest.approx(sum(over), abs=1e-9)
 
 
-@pytest.mark.usefixtures("in_floats")
-def test_all_excess_of_potentials_is_found():
-    """If any one potential is raised, the excess is subtracted."""
-    rng = np.random.default_rng(10)
-    for t in range(25):
-        n = int(rng.integers(2, 30))
-        model = Segmentation(kinds(rng, n)[t % 5], None, 5.0)
-        d, _ = segment_paths.priced(5.0, model.sums())
-        starts = np.flatnonzero(fast.answer(model)[0])
-        j = int(rng.integers(1, n + 1))
-        raised = d.copy()
-        raised[j:] += 3.5
-        over = ordered_runs.most_over(raised, 5.0, model.sums(), starts, d[-1], 0.0)
-        assert over >= 3.5 - 1e-9
-        assert ordered_runs.most_over(d, 5.0, model.sums(), starts, d[-1], 0.0) <= 1e-9 * max(1.0, d[-1])
-        k = int(rng.integers(1, n + 1))
-        layer = segment_paths.layers(k, model.sums(), False)
-        r, cost = int(rng.integers(1, k + 1)), layer[k, n]
-        raised = layer.copy()
-        raised[r:] += 3.5
-        over = ordered_runs.most_over_layers(raised, model.sums(), cost, 0.0)
-        assert over == pytest.approx(3.5, abs=1e-6 + 1e-12 * cost)
-        assert ordered_runs.most_over_layers(layer, model.sums(), cost, 0.0) <= 1e-9 * max(1.0, cost)
-
-
 @pytest.mark.parametrize("n", quick([5, 30, 105, 700], first=2))
 def test_sorted_values_are_those_of_a_clustering_without_noise(n):
     rng = np.random.default_rng(n)

@@ -34,7 +34,7 @@ class Session(session.Session):
         return Answer("error")
 
 
-def told(how):
+def misbehaving(how):
     """The backend's row in the table of backends."""
     takes = {"integer": True, "quadratic": True, "integer_quadratic": True, "absolute": True, "table": True}
-    return table.Backend(f"told to {how}", "x", "numpy", "x", __name__, argument=how, **takes)
+    return table.Backend(f"pretend to {how}", "x", "numpy", "x", __name__, argument=how, **takes)

@@ -90,7 +90,7 @@ def test_optimum_is_exact_to_the_last_unit(name):
 
 
 @pytest.mark.slow
-def test_first_order_methods_are_asked_for_more_than_by_default():
+def test_first_order_methods_get_tighter_tolerances_than_by_default():
     model = Isotonic(np.random.default_rng(1).normal(0, 50, 160)[120:], p=1)
     for name in ("pdlp", "osqp", "scs"):
         assert solve(model, name).objective == pytest.approx(solve(model).objective, rel=1e-8), name

@@ -107,7 +107,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("words", SAID)
-def test_licences_are_told_from_failures(words):
+def test_licences_are_distinguished_from_failures(words):
     refusal = licences.named("solver", RuntimeError(words))
     assert refusal.status == SAID[words]
     assert words in str(refusal)
@@ -120,10 +120,10 @@ def test_exceptions_that_a_library_drops_are_noted_once():
             raise ValueError(words)
 
     licences.noting(Kind)
-    told = licences.noting(Kind)  # a second session
+    notes = licences.noting(Kind)  # a second session
     with pytest.raises(ValueError, match="too large"):
         Kind().solve("too large")
-    assert told == ["too large"]
+    assert notes == ["too large"]
 
 
 def test_a_missing_qpsolvers_is_explained(monkeypatch):
@@ -148,7 +148,7 @@ def test_strictly_convex_solvers_take_no_linear_terms_alone():
 
 
 @pytest.mark.slow
-def test_probe_tells_missing_from_unlicensed_from_broken(monkeypatch):
+def test_probe_distinguishes_missing_unlicensed_and_broken(monkeypatch):
     found = {}
     for how in ("works", "no licence", "objective"):
         found[how] = probe(broken.row(how))

@@ -31,15 +31,15 @@ def test_constraint_programs_and_merged_slopes_agree_cell_by_cell(seed):
 
 def test_a_cell_has_one_thread(monkeypatch):
     """Several threads double a small program's time, and make the choice between ties random."""
-    asked = []
+    used = []
 
     def noted(model, *_, threads=None, **__):
-        asked.append(threads)
+        used.append(threads)
         return solve(model, "fast")
 
     monkeypatch.setattr(cost_tables, "solve", noted)
     solve_by_tables(instance(1), by_program())
-    assert set(asked) == {1}
+    assert set(used) == {1}
 
 
 @pytest.mark.parametrize("seed", quick(range(60), every=4))

@@ -66,7 +66,7 @@ def test_what_cupdlpx_answers():
     assert row == "cupdlpx takes no squares of continuous variables"
 
 
-def test_what_cupdlpx_is_asked_for():
+def test_what_cupdlpx_is_given():
     costs = [Term("linear", np.arange(2), np.array([1.0, 3.0]))]
     opened = cupdlpx_only.Session(Program("p", [Block("v", (2,), 0, 9)], [], costs), Effort())
     opened.add_rows(rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), 4, np.inf))

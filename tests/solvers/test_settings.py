@@ -19,7 +19,9 @@ def test_every_setting_is_documented():
     assert named <= {*settings.DOCUMENTED}
     for solver, about in settings.DOCUMENTED.items():
         assert about.source.startswith("https://")
-        ours = {name.replace("_", ".") for told in settings.interfaces(solver).values() for name in told}
+        ours = {
+            name.replace("_", ".") for defaults in settings.interfaces(solver).values() for name in defaults
+        }
         if "not run" not in about.remark:
             assert ours == {name.replace("_", ".") for name in about.own}, solver
 
@@ -71,9 +73,9 @@ def _osqp():
     import osqp
 
     own = osqp.OSQP()
-    told = own.ext.OSQPSettings()
-    own.ext.osqp_set_default_settings(told)
-    return lambda name: getattr(told, name)
+    defaults = own.ext.OSQPSettings()
+    own.ext.osqp_set_default_settings(defaults)
+    return lambda name: getattr(defaults, name)
 
 
 def _copt():

@@ -374,11 +374,11 @@ def test_a_loose_tolerance_is_looser(name):
 def test_every_solver_takes_its_tolerances(name):
     """All options exist: a solver that does not know an option fails with a message."""
     model = Isotonic([5, 3, 4], integer=False)
-    asked = name.lower()
-    if asked not in {one.name for one in backends() if one.installed}:
+    backend_name = name.lower()
+    if backend_name not in {one.name for one in backends() if one.installed}:
         pytest.skip(f"{name} is not installed")
     for tolerance in (1e-2, 1e-6, 1e-12):
-        found = solve(model, asked, tolerance=tolerance, time_limit=300)
+        found = solve(model, backend_name, tolerance=tolerance, time_limit=300)
         assert found.status in ("optimal", "feasible", "numerical"), found.message
         assert "Error" not in found.message
 

@@ -27,9 +27,9 @@ def pair(lower, upper, cost, signs=(1, 1), integer=False, most=np.inf):
 
 
 @pytest.fixture
-def told(monkeypatch):
+def double(monkeypatch):
     backend = capability.Backend(
-        "told", "x", "numpy", "x", "tests.solvers.doubles", quadratic=True, integer=True
+        "double", "x", "numpy", "x", "tests.solvers.doubles", quadratic=True, integer=True
     )
     monkeypatch.setattr(capability, "EXACT", (*capability.EXACT, backend))
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.3)
@@ -39,21 +39,21 @@ def told(monkeypatch):
         program = Program(order, [Block(order, (2,), 0, 1, integer)], [], [Term("linear", np.arange(2))])
         monkeypatch.setattr(worker, "STATING_SECONDS", 3 if order == "never_stated" else 300)
         limit = 0.2 if order in ("hang", "dawdle") else 300
-        return solve(program, "told", time_limit=limit, memory=memory)
+        return solve(program, "double", time_limit=limit, memory=memory)
 
     return ask
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not count all memory")
-def test_a_limit_of_memory_holds_for_one_solve(told):
+def test_a_limit_of_memory_holds_for_one_solve(double):
     """Two gigabytes that are not written to: allowed, then not, then allowed again, in one process."""
-    assert told("hoard").status == "feasible"
-    assert told("hoard", memory=10**9).status == "out_of_memory"
-    assert told("hoard").status == "feasible"
-    died = told("die", memory=10**9)
+    assert double("hoard").status == "feasible"
+    assert double("hoard", memory=10**9).status == "out_of_memory"
+    assert double("hoard").status == "feasible"
+    died = double("die", memory=10**9)
     assert died.message.endswith("its memory was limited to 1 GB")
     assert died.cpu_seconds is None
-    assert told("stumble").cpu_seconds >= 0
+    assert double("stumble").cpu_seconds >= 0
 
 
 @pytest.mark.parametrize(
@@ -72,27 +72,27 @@ def test_a_limit_of_memory_holds_for_one_solve(told):
         every=3,
     ),
 )
-def test_unusual_statuses_are_mapped(told, order, status, words):
-    found = told(order)
+def test_unusual_statuses_are_mapped(double, order, status, words):
+    found = double(order)
     assert (found.status, words in found.message) == (status, True), found
     assert (found.x is None) == (status != "feasible")
-    assert told("stop_short").status == "feasible"  # the next solve works in any case
+    assert double("stop_short").status == "feasible"  # the next solve works in any case
 
 
 @pytest.mark.parametrize(
     ("bound", "status"), [(0.0, "feasible"), (2.0, "optimal"), (1.6, "optimal"), (None, "optimal")]
 )
 def test_claim_contradicted_by_its_own_bound(monkeypatch, bound, status):
-    told = Answer("optimal", np.array([2.0, 2.0, 4.0]), bound)
-    monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
+    double = Answer("optimal", np.array([2.0, 2.0, 4.0]), bound)
+    monkeypatch.setattr(worker, "run", lambda *_: (double, 0.0, 0.0))
     found = solve(Isotonic([3, 1, 4], integer=True), "cp-sat")
     assert (found.status, found.objective) == (status, 2)
     assert status == "optimal" or "its own bound is lower" in found.message
 
 
-def test_a_backend_that_is_slightly_late_is_awaited(told, monkeypatch):
+def test_a_backend_that_is_slightly_late_is_awaited(double, monkeypatch):
     monkeypatch.setattr(worker, "GRACE_SECONDS", 300)
-    assert told("dawdle").status == "feasible"
+    assert double("dawdle").status == "feasible"
 
 
 KEEP_TIME = ["highs", "cp-sat", "scip", "gurobi", "ortools:scip", "cvxpy:highs", "pyomo:highs"]
@@ -160,10 +160,10 @@ def test_how_solvers_behind_cvxpy_end():
                                    "feasible", "time_limit"]  # fmt: skip
 
 
-class Told:
+class Scripted:
     """A backend whose sessions give these answers, one per run."""
 
-    name, integers_only = "told", False
+    name, integers_only = "double", False
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -179,7 +179,7 @@ class Told:
 
 
 def test_feasibility_solve_gives_no_bound():
-    rays = Told(Answer("unbounded"), Answer("time_limit", None, 0.0))
+    rays = Scripted(Answer("unbounded"), Answer("time_limit", None, 0.0))
     found = Formulation(pair(0, 0, [-1, 0])).open(rays, None)(1.0)
     assert (found.status, found.bound, rays.answers) == ("time_limit", None, [])
 
@@ -194,7 +194,7 @@ def test_lines_that_are_still_missing_leave_a_bound_and_no_answer():
         (Answer("time_limit", None, 0.02495), "time_limit", 0.02495),
         (Answer("numerical", None, None, "why"), "numerical", 0.0249),
     ):
-        lines = Told(Answer("optimal", np.array([70.0, 0.0]), 0.0), lacking, last)
+        lines = Scripted(Answer("optimal", np.array([70.0, 0.0]), 0.0), lacking, last)
         found = Formulation(program, piecewise=True).open(lines, None)(9.0)
         assert (found.status, found.variables, found.bound) == (status, None, bound)
         assert (found.message, lines.answers) == (last.message, [])
@@ -205,7 +205,7 @@ WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # bo
 
 
 @pytest.mark.parametrize(
-    ("model", "backend", "told", "x", "bound", "status"),
+    ("model", "backend", "double", "x", "bound", "status"),
     [
         (WHOLE, "highs", "optimal", [2, 2, 4], 1.0, "feasible"),  # the bound allows an objective of 1
         (HUGE, "highs", "optimal", [2**28] * 2, 2.0**57 - 48, "optimal"),  # three floats away
@@ -221,14 +221,14 @@ WHOLE, REAL = Isotonic([3, 1, 4], integer=True), Isotonic([3.0, 1.0, 4.0])  # bo
         (WHOLE, "clarabel", "optimal", [2, 2, 4], 2.0, "optimal"),
     ],
 )
-def test_status_of_an_answer(monkeypatch, model, backend, told, x, bound, status):
-    answer = Answer(told, np.array(x, float), bound)
+def test_status_of_an_answer(monkeypatch, model, backend, double, x, bound, status):
+    answer = Answer(double, np.array(x, float), bound)
     monkeypatch.setattr(worker, "run", lambda *_: (answer, 0.0, 0.0))
     found = solve(model, backend)
     assert found.status == status
     assert (found.x is None) == (found.objective is None)
     assert status != "relaxed" or found.x is None
-    assert status == "optimal" or found.message or told == "feasible"
+    assert status == "optimal" or found.message or double == "feasible"
 
 
 def test_a_fast_answer_that_breaks_a_constraint_is_an_error(monkeypatch):
@@ -239,14 +239,14 @@ def test_a_fast_answer_that_breaks_a_constraint_is_an_error(monkeypatch):
 
 
 def test_infeasible_conic_answer_is_rejected(monkeypatch):
-    told = Answer("optimal", np.array([0.9, 0.9]), 0.0)
-    monkeypatch.setattr(worker, "run", lambda *_: (told, 0.0, 0.0))
+    double = Answer("optimal", np.array([0.9, 0.9]), 0.0)
+    monkeypatch.setattr(worker, "run", lambda *_: (double, 0.0, 0.0))
     found = solve(BudgetSplit([1, 8], 1.0), "clarabel")
     assert (found.status, "breaks a constraint" in found.message) == ("error", True)
 
 
-def test_halves_for_whole_numbers_are_numerical_trouble(told):
-    found = told("stop_short", integer=True)
+def test_halves_for_whole_numbers_are_numerical_trouble(double):
+    found = double("stop_short", integer=True)
     assert (found.status, found.x) == ("numerical", None)
 
 
@@ -283,7 +283,7 @@ def test_gurobi_names_its_size_limit():
 
 
 @pytest.mark.parametrize(("name", "extra"), [("scip", "scip"), ("gurobi", "gurobi"), ("glpk_mi", "glpk")])
-def test_optional_libraries_are_asked_for_by_their_extra(monkeypatch, name, extra):
+def test_missing_libraries_are_named_by_their_extra(monkeypatch, name, extra):
     def version(package):
         raise metadata.PackageNotFoundError(package)
 
@@ -347,7 +347,7 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
 def test_squares_are_handled_as_the_table_states(integer, quadratic, both):
     """The table of capabilities agrees with what `formulate` does with whole and real squares."""
     backend = capability.Backend(
-        "told", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both
+        "double", "x", "x", "x", "x", integer=integer, quadratic=quadratic, integer_quadratic=both
     )
     whole = formulate(Isotonic([3, 1], integer=True).program(), backend)
     real = formulate(Isotonic([3.0, 1.0]).program(), backend)
