@@ -99,8 +99,8 @@ def _exact_proof(model: Any, x: Any, witness: Witness, allowed: Callable[[int], 
         return UNREADABLE
     if prices.shape != (program.matrix.shape[0],):
         return UNREADABLE
-    answer = model.program_answer(x) if hasattr(model, "program_answer") else x
-    return program, completed(program, answer), prices
+    read = getattr(model, "program_answer", getattr(model, "variables", lambda own: own))
+    return program, completed(program, read(x)), prices
 
 
 class GeneralProof(NamedTuple):

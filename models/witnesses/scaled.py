@@ -89,7 +89,7 @@ def over_one_unit(*arrays: Array) -> tuple[list[Any], int]:
 
 def _scaled(array: Array) -> Scaled:
     if array.dtype == object:
-        fractions = [Fraction(v.item() if isinstance(v, np.generic) else v) for v in array.tolist()]
+        fractions = [v if type(v) in (int, Fraction) else _fraction(v) for v in array.tolist()]
         unit = math.lcm(*{f.denominator for f in fractions})
         whole = [f.numerator * (unit // f.denominator) for f in fractions]
         return Scaled(np.array([*whole, None], dtype=object)[:-1], unit)  # the None keeps NumPy from guessing
@@ -102,6 +102,10 @@ def _scaled(array: Array) -> Scaled:
     number, power = number >> spare, np.where(number == 0, 0, power + spare)
     down = min(0, int(power.min()))
     return Scaled(times(number, _powers(np.where(number == 0, 0, power - down))), 1 << -down)
+
+
+def _fraction(value: Any) -> Fraction:
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
 def _powers(exponent: Array) -> Array:
