@@ -320,7 +320,7 @@ def _written(made: Release) -> Written:
     return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
 
 
-def _source(made: Release) -> Any:
+def source_of(made: Release) -> Any:
     return released_by(made.mechanism).intervals_of(_written(made))
 
 
@@ -328,7 +328,7 @@ def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
     """Some counts of each class and level."""
     rng = np.random.default_rng(run)
     for level, true in truth.items():
-        classes = _class(true)
+        classes = class_of(true)
         for each in np.unique(classes):
             there = np.flatnonzero(classes == each)
             yield level, rng.choice(there, min(most, there.size), replace=False)
@@ -336,7 +336,7 @@ def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
 
 def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     """The intervals of some counts of each class and level."""
-    source = _source(case.release(run))
+    source = source_of(case.release(run))
     for level, at in _sampled(truth, run, EACH):
         for confidence in CONFIDENCES:
             found = np.array([source.of(case.question(level, int(one)), confidence) for one in at])
@@ -349,7 +349,7 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
     The first run's are compared with those of ``hierdp query`` for some counts.
     """
     assert case.linear is not None
-    source = _source(case.release(0))
+    source = source_of(case.release(0))
     linear = case.linear(source)
     value, variance = _estimated(linear)
     halves = {
@@ -363,7 +363,7 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
         assert np.abs(ours - own).max() <= 1, (level, ours, own)  # rounding at a whole number
 
     def intervals(run: int) -> Iterator[tuple[Any, ...]]:
-        errors = _errors(linear, linear.draw(run))
+        errors = errors_of(linear, linear.draw(run))
         for (confidence, level), half in halves.items():
             low, high = ends(truth[level] + errors[level], half)
             yield "measured", confidence, level, np.arange(low.size), low, high
@@ -371,7 +371,7 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
     return intervals
 
 
-def _errors(linear: Linear, noise: Any) -> Counts:
+def errors_of(linear: Linear, noise: Any) -> Counts:
     """The errors of least squares: those of the noise alone, as they are linear."""
     model = linear.model
     return linear.shown(_least_squares(BlockInference(model.tree, model.workload, noise, model.data[1])))
@@ -441,9 +441,9 @@ def amc(released: Any, replicates: Any, confidence: float) -> tuple[Any, Any]:
 def _sea_blue(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     """The intervals of all counts around the best linear unbiased estimate."""
     assert case.linear is not None
-    linear = case.linear(_source(case.release(run)))
+    linear = case.linear(source_of(case.release(run)))
     value, variance = _estimated(linear)
-    errors = [_errors(linear, linear.draw(1_000 * (run + 1) + k)) for k in range(SIMULATIONS)]
+    errors = [errors_of(linear, linear.draw(1_000 * (run + 1) + k)) for k in range(SIMULATIONS)]
     for level in truth:
         away = np.sort(np.abs([one[level] for one in errors]), axis=0)
         for confidence in LADDER:
@@ -461,7 +461,7 @@ def _sea_blue(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
 def _posterior(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     """The shortest intervals of all counts that hold a share of the samples."""
     assert case.linear is not None
-    linear = case.linear(_source(case.release(run)))
+    linear = case.linear(source_of(case.release(run)))
     model = linear.model
     tree, workload = model.tree, model.workload
     start = np.maximum(_least_squares(model)[tree.leaves], 0.5)
@@ -536,7 +536,7 @@ def _rows(name: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[
     for number in range(runs):
         for how, confidence, level, at, low, high in intervals(number):
             true = truth[level][at]
-            hit, classes = (low <= true) & (true <= high), _class(true)
+            hit, classes = (low <= true) & (true <= high), class_of(true)
             for one in np.unique(classes).tolist():
                 part = classes == one
                 held = part.sum(), hit[part].sum(), (high - low)[part].sum()
@@ -556,7 +556,7 @@ def _rows(name: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[
         }
 
 
-def _class(counts: Any) -> Any:
+def class_of(counts: Any) -> Any:
     return np.searchsorted(CLASSES, counts, side="right") - 1
 
 

@@ -100,3 +100,6 @@ def query(
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
+    if confidence is not None:
+        share = f"{100 * confidence:g} %"
+        screen.print(f"low, high: each true count is between them with a probability of at least {share}.")

@@ -401,4 +401,6 @@ def test_the_command_prints_intervals_and_the_bound(tmp_path):
     scales = [spend.scale for spend in made.ledger.spends]
     assert float(bound) == error_bound_by_nodes(scales, [2, 4, 8, 16], 0.05)
     assert second.endswith(",")  # the bound is on single counts
-    assert "not known" in run(*words)
+    shown = run(*words)
+    assert "not known" in shown
+    assert "with a probability of at least 90 %" in " ".join(shown.split())
