@@ -16,6 +16,7 @@ from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.noise import ExactNoise, Noise, check_noise
 from hierdp.questions.bias import simulated_errors
+from hierdp.questions.intervals import check_confidence, with_intervals
 from hierdp.record.release import Release
 
 
@@ -27,6 +28,8 @@ def release(
     noise: Noise | None = None,
     account: Account | None = None,
     without_account: str | None = None,
+    confidence: float | None = None,
+    simultaneous: bool = False,
     **options: Any,
 ) -> Release:
     """Release the counts of a table under differential privacy, made consistent by proved optimization.
@@ -48,6 +51,11 @@ def release(
         lies beside the table.
     without_account : str, optional
         Why the release is charged to no account, although one lies beside the table; the manifest says it.
+    confidence : float, optional
+        If given, each count has an interval in the columns `lower` and `upper`, which covers the true count
+        with at least this probability, at no further budget; see docs/intervals.md.
+    simultaneous : bool
+        With `confidence`: it is the probability that all intervals cover, which are wider for it.
     **options
         The mechanism's own options: the columns of the table, the method, the solver. See
         `hierdp.mechanisms.group_size.from_table`, `hierdp.mechanisms.top_down.from_table`, and so on.
@@ -83,11 +91,16 @@ def release(
     # Imported on use, so that one mechanism does not load the others.
     from_table = MECHANISMS[mechanism].from_table
     check_options(mechanism, keywords_of(from_table), options)
+    if confidence is not None:
+        check_confidence(MECHANISMS[mechanism], confidence)
+    elif simultaneous:
+        raise InputError("`simultaneous` says what `confidence` means: give that, such as 0.9")
     simulating = partial(simulated_errors, MECHANISMS[mechanism])
     if account is None:
         refuse_uncharged(source, without_account)
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
-        return replace(made, without_account=without_account, simulating=simulating)
+        made = replace(made, without_account=without_account, simulating=simulating)
+        return made if confidence is None else with_intervals(made, confidence, simultaneous)
     if without_account is not None:
         raise InputError("the release is charged to an account: leave out `without_account`")
     if not isinstance(account, Account):
@@ -102,6 +115,8 @@ def release(
     with charging.failing():
         made = from_table(source, epsilon=epsilon, noise=charging, **options)
         check_charged(made.ledger, loss)
+        if confidence is not None:
+            made = with_intervals(made, confidence, simultaneous)
     return replace(made, charge=charging.entry, simulating=simulating)
 
 

@@ -47,12 +47,12 @@ class PublishedRelease:
 
     @cached_property
     def table(self) -> DataFrame:
-        """The released counts; `parts` takes less memory if they are many."""
-        return frame_of(self._read.table)
+        """The released counts and intervals; `parts` takes less memory if they are many."""
+        return frame_of(self._read.with_ends)
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""
-        return parts_of(self._read.table)
+        return parts_of(self._read.with_ends)
 
     @cached_property
     def finest(self) -> DataFrame | None:
@@ -85,6 +85,7 @@ class PublishedRelease:
         questions: str | Sequence[str],
         *,
         confidence: float | None = None,
+        simultaneous: bool = False,
         method: str = "estimate",
         unbiased: bool = False,
         labels: str | Path | None = None,
@@ -92,16 +93,18 @@ class PublishedRelease:
         """Answer questions; see `hierdp.query`."""
         from hierdp.questions.query import query
 
-        more: dict[str, Any] = {"confidence": confidence, "method": method, "unbiased": unbiased}
-        return query(self.path, questions, labels=labels, limit=self.limit, **more)
+        more: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "method": method}
+        return query(self.path, questions, labels=labels, limit=self.limit, unbiased=unbiased, **more)
 
-    def intervals(self, confidence: float = 0.9) -> DataFrame:
-        """The table with an interval for each count, in the columns `low` and `high`; see docs/intervals.md.
+    def intervals(self, confidence: float = 0.9, simultaneous: bool = False) -> DataFrame:
+        """The table with an interval for each count, in columns `lower` and `upper`; see docs/intervals.md.
 
         Parameters
         ----------
         confidence : float
             The least probability with which a count's interval covers the true count, whatever the data.
+        simultaneous : bool
+            The least probability with which all intervals do.
 
         Raises
         ------
@@ -110,7 +113,7 @@ class PublishedRelease:
         """
         from hierdp.questions.intervals import table_of
 
-        return table_of(self._read, confidence)
+        return table_of(self._read, confidence, simultaneous)
 
     def check(
         self,

@@ -158,7 +158,7 @@ def _checks(
         ("same noise", lambda: check_same_noise(folder, manifest)),
         ("public", lambda: check_public(manifest, older=not _same_version(manifest))),
         ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), checking)),
-        ("report", lambda: check_report(folder, table, manifest)),
+        ("report", lambda: check_report(folder, release.with_ends, manifest)),
         ("certificates", lambda: check_proofs(folder, release, checking, limit, all_steps)),
     ]
     if account is not None:
@@ -267,8 +267,9 @@ def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any])
 
 def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:
     """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
-    wrong, table, regions = [], release.table, release.regions
+    wrong, regions = [], release.regions
     safe, finest = bool(release.manifest.get("csv_safe")), folder / f"{files.FINEST}.parquet"
+    table = release.with_ends
     if regions:
         pieces = aligned(written.read_parts(finest, limit), files.finest_parts(table, regions))
         if not all(one.equals(other) for one, other in pieces):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.counts.size_table import Table
 from hierdp.record.files import REPORT
 from hierdp.record.release import REPORT_LAYOUT, check_words
 from hierdp.versions import version_of
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
-
-def check_report(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
+def check_report(folder: Path, table: Table, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
     """That `report.html`, which people read first, says what the table and the manifest do, and no more."""
     words = {name: manifest[name] for name in ("title", "note")}
     check_words(**words, **manifest["taken_as_public"])

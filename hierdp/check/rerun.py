@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from hierdp.check.before import upgraded
 from hierdp.check.budget import budget_of_one_row
 from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.counts.size_table import ENDS
+from hierdp.errors import listed
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
-from hierdp.measurements.measuring import OtherQuery, Recorded
+from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
 from hierdp.measurements.rows import Piece
 from hierdp.mechanisms.checking import Checking
+from hierdp.mechanisms.intervals import checked_confidence
+from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.replay import Replay
@@ -65,14 +71,29 @@ class Rerun:
                 self.recorded, saved.solve, release.table, release.manifest, release.regions
             )
             self.recorded.end()
+            compare(release.table, table)
+            if "intervals" in release.manifest:
+                self._compare_intervals(release, saved)
         except OtherQuery as other:
             self._wrong = str(other)
             raise
         saved.end()
-        compare(release.table, table)
         compare_settings(release.manifest["settings"], settings)
         given = "measurements" if self._measures else "given counts"
-        return f"the mechanism gives this table for these {given} and steps"
+        what = "this table and its intervals" if "intervals" in release.manifest else "this table"
+        return f"the mechanism gives {what} for these {given} and steps"
+
+    def _compare_intervals(self, release: Written, saved: Replay) -> None:
+        """Check that the intervals are those of the measurements, at the confidence in the manifest."""
+        claim, mechanism = release.manifest["intervals"], released_by(release.manifest["mechanism"])
+        assert mechanism is not None
+        if release.ends is None:
+            raise Differs(f"the manifest claims intervals, but the table has no columns {listed(ENDS)}")
+        miss = 1 - checked_confidence(claim["confidence"])
+        due = mechanism.intervals_of(release).rows(miss, claim["simultaneous"], saved.solve)
+        wrong = due.wrong(release.ends)
+        if wrong.any():
+            raise Differs(f"row {int(np.argmax(wrong)) + 1} of the table has another interval than is due")
 
     def queries(self) -> CheckResult:
         """Whether the mechanism asks the queries of the budget, after it was run."""

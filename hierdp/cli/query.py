@@ -43,6 +43,8 @@ from hierdp.cli.common import NOT_PRIVATE, WARNING, console, print_frame, printi
     help="Also give an estimate from the noisy counts, which is right on average, and its standard error: "
     "for sums of many counts, in which the average effect of a repair adds up.",
 )
+@click.option("--simultaneous", is_flag=True,
+              help="With --confidence: the probability that all of the intervals cover.")  # fmt: skip
 @with_labels
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
@@ -56,6 +58,7 @@ def query(
     confidence: float | None,
     method: str,
     unbiased: bool,
+    simultaneous: bool,
     labels: Path | None,
 ) -> None:
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
@@ -83,12 +86,14 @@ def query(
         raise click.UsageError(
             "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file; or --confidence for every row"
         )
+    if simultaneous and confidence is None:
+        raise click.UsageError("--simultaneous says what --confidence means: give that, such as 0.9")
     if not texts:
-        frame = questions.every_row(release, limit, confidence)
+        frame = questions.every_row(release, limit, confidence, simultaneous)
     elif wheres or (not ranges and questions.has_regions(release)):
-        frame = questions.sums(release, texts, limit, confidence, labels, method, unbiased)
+        frame = questions.sums(release, texts, limit, confidence, labels, simultaneous, method, unbiased)
     else:
-        frame = questions.boxes(release, texts, limit, confidence, labels)
+        frame = questions.boxes(release, texts, limit, confidence, labels, simultaneous)
     if as_csv:
         with printing():
             frame.to_csv(sys.stdout, index=False)
@@ -96,7 +101,8 @@ def query(
     screen = console()
     if read_manifest(release).get("warning"):
         screen.print(NOT_PRIVATE, style=WARNING)
-    for column in ("standard_error", "before_repair", "low", "high", "bound", "unbiased", "unbiased_error"):
+    unknown = ("standard_error", "before_repair", "lower", "upper", "bound", "unbiased", "unbiased_error")
+    for column in unknown:
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)

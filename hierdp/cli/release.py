@@ -86,6 +86,11 @@ def release() -> None:
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, which may be large. It has the answers and witnesses from "
                   "which `hierdp check` recomputes the certificates.")  # fmt: skip
+@click.option("--confidence", type=float, metavar="NUMBER",
+              help="Columns lower and upper: an interval for each count, which covers the true count with at "
+                   "least this probability, such as 0.9. No further budget.")  # fmt: skip
+@click.option("--simultaneous", is_flag=True,
+              help="With --confidence: the probability that all of the intervals cover.")  # fmt: skip
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of all releases of these data (see `hierdp account`). The release is "
                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
@@ -116,6 +121,8 @@ def shared(
     csv_safe: bool,
     large_csv: bool,
     no_proofs: bool,
+    confidence: float | None,
+    simultaneous: bool,
     account: Path | None,
     without_account: str | None,
     data: str | None,
@@ -151,7 +158,8 @@ def shared(
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
         made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged,
-                             without_account=without_account, **options)  # fmt: skip
+                             without_account=without_account, confidence=confidence,
+                             simultaneous=simultaneous, **options)  # fmt: skip
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
         used = {} if known is None else named_in(known, codes_in(made.counts, made.regions))

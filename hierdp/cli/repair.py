@@ -64,6 +64,10 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 @click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--note", metavar="TEXT", help="Text under the title.")
+@click.option("--confidence", type=float, metavar="NUMBER",
+              help="As of `hierdp release`: columns lower and upper. A table needs standard "
+                   "errors.")  # fmt: skip
+@click.option("--simultaneous", is_flag=True, help="As of `hierdp release`.")
 @click.option("--csv-safe", is_flag=True, help="As of `hierdp release`: names that a spreadsheet would run "
               "as a formula are marked in the CSVs.")  # fmt: skip
 def repair(
@@ -73,6 +77,8 @@ def repair(
     title: str | None,
     note: str | None,
     csv_safe: bool,
+    confidence: float | None,
+    simultaneous: bool,
     **options: Any,
 ) -> None:
     """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
@@ -90,6 +96,7 @@ def repair(
     """
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
+    from hierdp.questions.intervals import with_intervals
     from hierdp.record.release import Release, check_words
     from hierdp.reports.solved import count_proved
     from hierdp.same_noise import repaired
@@ -111,6 +118,8 @@ def repair(
                 raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
             made = repair_table(source_of(noisy, given), **given)
             budget = "no noise added, no privacy claimed"
+        if confidence is not None:
+            made = with_intervals(made, confidence, simultaneous)
         fingerprint = made.fill(aside, title=title, note=note, csv_safe=csv_safe)
     with complete(out):
         proved, solved = count_proved(line.line for line in made.proved)

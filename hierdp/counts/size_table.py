@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import REGION, SIZES, Layout
 from hierdp.counts.size_runs import Runs
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Array, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 PART = 1_000_000
 """The most rows of a part of a table; but a region is never divided."""
+
+
+class Ends(NamedTuple):
+    """The ends of the intervals of all rows of a table, in their order: its columns of these names."""
+
+    lower: Array
+    upper: Array
+
+
+ENDS = list(Ends._fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +40,8 @@ class SizeTable:
     ----------
     hierarchy : Hierarchy
     counts : int32 or int64 array, shape (regions, sizes)
+    ends : Ends, optional
+        Each of that shape.
 
     Examples
     --------
@@ -41,17 +53,18 @@ class SizeTable:
 
     hierarchy: Hierarchy
     counts: Ints
+    ends: Ends | None = None
 
     def __len__(self) -> int:
         return int(self.counts.size)
 
     def __contains__(self, column: object) -> bool:
-        return column in SIZES
+        return column in self.columns
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(SIZES)
+        return [*SIZES, *([] if self.ends is None else ENDS)]
 
     @property
     def sizes(self) -> int:
@@ -60,7 +73,7 @@ class SizeTable:
 
     def frame(self) -> DataFrame:
         """All rows, as a DataFrame."""
-        return _rows(self.hierarchy.frame(), self.counts)
+        return self._rows(self.hierarchy.frame(), slice(None))
 
     def cuts(self, first: int = 0) -> list[slice]:
         """The regions of each part, from a region on."""
@@ -71,7 +84,16 @@ class SizeTable:
         """The rows from a region on, one part at a time."""
         regions = self.hierarchy.frame()
         for cut in self.cuts(first):
-            yield _rows(regions.iloc[cut], self.counts[cut])
+            yield self._rows(regions.iloc[cut], cut)
+
+    def _rows(self, regions: DataFrame, cut: slice) -> DataFrame:
+        """One row for each of these regions and each size."""
+        counts, sizes = self.counts[cut], self.sizes
+        table = regions.loc[regions.index.repeat(sizes)].reset_index(drop=True)
+        table["size"] = np.tile(np.arange(sizes), len(regions))
+        table["groups"] = counts.ravel().astype(np.int64, copy=False)
+        ends = () if self.ends is None else zip(ENDS, self.ends, strict=True)
+        return table.assign(**{name: each[cut].ravel() for name, each in ends})
 
     @property
     def finest(self) -> int:
@@ -91,6 +113,15 @@ def frame_of(table: Table) -> DataFrame:
 def parts_of(table: Table) -> Iterable[DataFrame]:
     """The rows of a table, in parts."""
     return table.parts() if isinstance(table, SizeTable) else (table,)
+
+
+def with_ends(table: Table, ends: Ends | None) -> Table:
+    """A table with the columns `lower` and `upper`; as it is if there are no intervals."""
+    if ends is None:
+        return table
+    if isinstance(table, SizeTable):
+        return replace(table, ends=Ends(*(each.reshape(table.counts.shape) for each in ends)))
+    return table.assign(**ends._asdict())
 
 
 def runs_of(table: Table, places: Hierarchy) -> Runs:
@@ -125,15 +156,6 @@ def aligned(ones: Iterable[DataFrame], others: Iterable[DataFrame]) -> Iterator[
         yield one, one[:0]
     if other is not None:
         yield other[:0], other
-
-
-def _rows(regions: DataFrame, counts: Ints) -> DataFrame:
-    """One row for each of these regions and each size."""
-    sizes = counts.shape[1]
-    table = regions.loc[regions.index.repeat(sizes)].reset_index(drop=True)
-    table["size"] = np.tile(np.arange(sizes), len(regions))
-    table["groups"] = counts.ravel().astype(np.int64, copy=False)
-    return table
 
 
 def narrow(groups: Any) -> type[np.signedinteger[Any]]:

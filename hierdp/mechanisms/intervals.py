@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import log_ndtr, ndtri
 
 from hierdp.counts.selection import Selection
+from hierdp.counts.size_table import Ends
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import OtherQuery, Recorded
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.noise import double_geometric_variance
+from hierdp.record.step import Solving
 from models import ConstrainedInference, Tree
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
-from solvers import fast
 
 if TYPE_CHECKING:
     from hierdp.record.written import Written
@@ -34,6 +36,11 @@ Asked = TypeVar("Asked")
 
 REST = 0.1
 """The part of the probability of a miss that is for bounds on other sums than the one in question."""
+LEAST_SQUARES = "intervals: least squares"
+"""The step of a release that the intervals of its rows start from, where it solves none like it anyway."""
+
+CLOSE = 1e-9
+"""By how much an end may be off, relative to the estimate, at least 1: sums of floats in another order."""
 
 
 class Interval(NamedTuple):
@@ -49,14 +56,105 @@ class Intervals(Protocol):
     def of(self, selection: Selection, confidence: float) -> Interval:
         """The interval that covers the true sum with at least this probability."""
 
-    def rows(self, confidence: float) -> tuple[Floats, Floats]:
-        """The ends of the intervals of all rows of the release's table, in their order."""
+    def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
+        """The intervals of all rows of the release's table.
+
+        Parameters
+        ----------
+        miss : float
+            The probability with which each one may miss the true count, or, `together`, any of them.
+        together : bool
+        solve : callable
+            What solves models: the release by the fast path, a check by the saved answers.
+        """
 
     def unbiased(self, selection: Selection) -> Estimate:
         """The sum's unbiased estimate, from the measurements; NaN if a part of it was not measured."""
 
     def region(self, selection: Selection, miss: float) -> Region | None:
         """Bounds that hold all at once but for a probability; None if they say no more than `of`."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowIntervals:
+    """The intervals of all rows of a table, in their order.
+
+    Attributes
+    ----------
+    value : array
+        Unbiased estimates; NaN where none is known.
+    half : array
+        What their errors exceed with at most the probability of a miss.
+    down : array, optional
+        That downwards, if it differs; infinite where nothing is known.
+    high : float
+        The largest possible count.
+    whole : bool
+        Whether counts are whole numbers.
+
+    Examples
+    --------
+    >>> found = RowIntervals(np.array([3.4, -9.0]), np.array([5.2, 4.0]))
+    >>> found.ends()
+    Ends(lower=array([0, 0]), upper=array([8, 0]))
+    >>> found.wrong(Ends(np.array([0, 0]), np.array([8, 1]))).tolist()
+    [False, True]
+    """
+
+    value: Floats
+    half: Floats
+    high: float = math.inf
+    whole: bool = True
+    down: Floats | None = None
+
+    def ends(self, close: float = CLOSE) -> Ends:
+        """The columns `lower` and `upper`; int64 if all are whole and known.
+
+        As `interval`: the whole numbers from ``value − half`` to ``value + half`` that are possible, or the
+        possible one that is nearest. Both ends are moved outwards by `close`, relative to the estimate.
+        """
+        slack = close * np.maximum(1.0, np.abs(self.value))
+        down = self.half if self.down is None else self.down
+        first, last = self.value - down - slack, self.value + self.half + slack
+        if self.whole:
+            first, last = np.ceil(first), np.floor(last)
+        first, last = np.clip(first, 0.0, self.high), np.clip(last, 0.0, self.high)
+        if self.whole and not np.isnan(self.value).any():
+            return Ends(first.astype(np.int64), last.astype(np.int64))
+        return Ends(first, last)
+
+    def wrong(self, ends: Ends) -> Flags:
+        """Which intervals of a release are not these.
+
+        Another machine may add the same floats in another order, and then round an estimate next to a whole
+        number to either side. So an end has to be between those without `CLOSE` and those with twice that.
+        """
+        least, most = self.ends(0.0), self.ends(2 * CLOSE)
+        right = (most.lower <= ends.lower) & (ends.lower <= least.lower)
+        right &= (least.upper <= ends.upper) & (ends.upper <= most.upper)
+        unknown = np.isnan(self.value)
+        return np.where(unknown, ~(np.isnan(ends.lower) & np.isnan(ends.upper)), ~right)
+
+
+def each_miss(miss: float, number: int, together: bool) -> float:
+    """The probability of a miss of each of a number of intervals; `together`, by Bonferroni's inequality.
+
+    It holds however the errors depend on each other. Šidák's is for normal ones, and less than 6 % larger at
+    any miss up to 0.1.
+    """
+    return miss / max(1, number) if together else miss
+
+
+def from_errors(
+    release: Written, miss: float, together: bool, noises: Collection[str], whole: bool = True
+) -> RowIntervals:
+    """The intervals of a table whose counts are linear in the noise, with their standard errors."""
+    table = release.table
+    errors = table["standard_error"].to_numpy(float)
+    each = each_miss(miss, int((errors > 0).sum()), together)
+    total = release.manifest["settings"].get("total", math.inf)
+    half = half_widths(errors**2, each, noises)
+    return RowIntervals(table["count"].to_numpy(float), half, float(total), whole)
 
 
 class Estimate(NamedTuple):
@@ -104,9 +202,10 @@ def half_widths(variance: Floats, miss: float, noises: Collection[str] = (GAUSSI
 def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN,)) -> float:
     """What a weighted sum of noise exceeds in absolute value with at most a probability.
 
-    A sum of independent noise is nearly normal, or, of few double-geometric ones, between normal and Laplace:
-    the larger of the two quantiles is used. The noise is whole, so its law has steps: up to half a step is
-    added, and a whole one for double-geometric noise, which may be 0 nearly always.
+    A sum of independent noise, with weights from −1 to 1, is nearly normal, or, of few double-geometric ones,
+    between normal and one such noise of its variance: the larger of the two quantiles is used. The noise is
+    whole, so its law has steps: up to half a step is added, and a whole one for double-geometric noise, which
+    may be 0 nearly always.
 
     Parameters
     ----------
@@ -119,14 +218,77 @@ def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN
     Examples
     --------
     >>> round(half_width(100.0, 0.1), 2), round(half_width(100.0, 0.05, [GEOMETRIC]), 2)
-    (16.95, 22.18)
+    (16.95, 22.19)
     """
     if variance == 0:
         return 0.0
     quantile = float(-ndtri(miss / 2))
     if GEOMETRIC not in noises:
         return quantile * math.sqrt(variance) + 0.5
-    return max(quantile, -math.log(miss) / math.sqrt(2)) * math.sqrt(variance) + 1.0
+    return max(quantile * math.sqrt(variance), -math.log(miss) / rate_of(variance)) + 1.0
+
+
+def rate_of(variance: float) -> float:
+    """The rate of double-geometric noise: P(noise = k) ∝ exp(−rate·|k|), the inverse of its scale."""
+    return 2 * math.asinh(math.sqrt(0.5 / variance))
+
+
+def down_if_shown(
+    value: Floats, above: Floats, variance: float, miss: float, noises: Collection[str] = (GAUSSIAN,)
+) -> Floats:
+    """How far below their noisy counts true counts may be that are shown since these are above a limit.
+
+    A count of 0 is shown if its noise is large, and then an interval around the noisy count does not reach
+    down to 0. Given that it is shown, a noisy count y or more has the probability
+    P(true + noise ≥ y) / P(true + noise > limit). The true count is at least the least one for which that is
+    half the probability of a miss; the ratio increases with the true count. The upper end needs no change,
+    since a count that is too low is shown more rarely.
+
+    Parameters
+    ----------
+    value : array
+        Whole noisy counts.
+    above : array of that shape
+        The limit of each, or a larger number, which gives a larger distance.
+    variance : float
+    miss : float
+        The probability, of both ends together.
+    noises : collection of str
+        The laws, by their names in a budget.
+
+    Returns
+    -------
+    array
+        At most `value`: true counts are at least 0.
+
+    Examples
+    --------
+    >>> down_if_shown(np.array([9.0, 99.0]), np.array([5.0, 5.0]), 25.0, 0.1).round(1)
+    array([9. , 8.7])
+    """
+    scale = math.sqrt(variance)
+
+    def log_at_least(count: Floats, true: Floats) -> Floats:
+        away = count - true
+        if GEOMETRIC not in noises:
+            return np.asarray(log_ndtr((0.5 - away) / scale))
+        rate = rate_of(variance)
+        far = -rate * np.maximum(away, 0.0) - math.log1p(math.exp(-rate))
+        near = np.log1p(-np.exp(-rate * (1 - np.minimum(away, 0.0))) / (1 + math.exp(-rate)))
+        return np.where(away > 0, far, near)
+
+    low, high = np.zeros(value.shape), np.array(value, float)
+    wanted = math.log(miss / 2)
+
+    def enough(true: Floats) -> Flags:
+        return np.asarray(log_at_least(value, true) - log_at_least(above + 1, true) >= wanted)
+
+    at_zero = enough(low)
+    for _ in range(60):  # halves the distance each time, to the last digit
+        middle = (low + high) / 2
+        there = enough(middle)
+        low, high = np.where(there, low, middle), np.where(there, middle, high)
+    return np.asarray(np.where(at_zero, value, value - high))
 
 
 def interval(value: float, down: float, up: float, low: float = 0.0, high: float = math.inf) -> Interval:
@@ -139,16 +301,9 @@ def interval(value: float, down: float, up: float, low: float = 0.0, high: float
     >>> interval(3.4, 5.2, 5.2), interval(-9.0, 4.0, 4.0)
     (Interval(low=0.0, high=8.0), Interval(low=0.0, high=0.0))
     """
-    close = 1e-9 * max(1.0, abs(value))  # rounding must not cut off an end
+    close = CLOSE * max(1.0, abs(value))  # rounding must not cut off an end
     first, last = math.ceil(value - down - close), math.floor(value + up + close)
     return Interval(min(max(low, float(first)), high), max(min(high, float(last)), low))
-
-
-def ends(value: Floats, half: Floats, high: float = math.inf) -> tuple[Floats, Floats]:
-    """`interval` for arrays, of counts from 0 to `high`."""
-    close = 1e-9 * np.maximum(1.0, np.abs(value))
-    first, last = np.ceil(value - half - close), np.floor(value + half + close)
-    return np.clip(first, 0.0, high), np.clip(last, 0.0, high)
 
 
 def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, Estimate]:
@@ -172,6 +327,8 @@ def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, 
     estimate : Estimate
         For noisy counts that are all 0: its variance, and its slack for each unit of the root's count.
     """
+    from solvers import fast  # a check of a release's rows needs none
+
     model = ConstrainedInference(tree, np.where(chosen, variance, 0.0), variance)
     found, _ = fast.answer(model)
     weights = np.asarray(found, float) / variance

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierdp.counts.size_table import frame_of
 from hierdp.mechanisms import Mechanism
 from hierdp.privacy.noise import SimulatedNoise
 
@@ -45,7 +46,7 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
     function = mechanism.released_again
     if function is None or not made.steps or len(made.counts) > mechanism.most_simulated:
         return None
-    table = made.table
+    table = frame_of(made.counts)
     if "standard_error" in table:
         return None
     manifest = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}

@@ -1,4 +1,4 @@
-"""Intervals for the answers to questions, from a release's measurements."""
+"""Intervals for the answers to questions, and for all counts of a release, from its measurements."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.check.budget import budget_of_one_row
 from hierdp.counts.selection import Selection
-from hierdp.counts.size_table import frame_of
-from hierdp.errors import InputError, unknown_name
+from hierdp.counts.size_table import ENDS, Ends, frame_of, with_ends
+from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
-from hierdp.mechanisms.intervals import REST, Interval, Intervals, checked_confidence, unknown
+from hierdp.mechanisms import Mechanism
+from hierdp.mechanisms.intervals import REST, Interval, Intervals, checked_confidence, each_miss, unknown
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
+from hierdp.record.release import Release
+from hierdp.record.spool import Spool, Steps
+from hierdp.record.step import Solving, Step
 from hierdp.record.written import Written
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,16 +33,20 @@ FAILURE = 0.05
 
 
 def intervals_of(
-    release: Written, selections: Sequence[Selection], confidence: float, method: str = ESTIMATE
+    release: Written,
+    selections: Sequence[Selection],
+    confidence: float,
+    simultaneous: bool = False,
+    method: str = ESTIMATE,
 ) -> dict[str, list[float]]:
-    """The columns `low` and `high` of answers: with at least this probability, the true sum is between them.
+    """The columns `lower` and `upper` of answers: with at least this probability, the sum is between them.
 
     Parameters
     ----------
     release : Written
     selections : sequence of Selection
     confidence : float
-        For each answer by itself.
+        For each answer by itself, or, if `simultaneous`, for all together.
     method : str
         One of `METHODS`.
 
@@ -48,10 +57,10 @@ def intervals_of(
     """
     if method not in METHODS:
         raise InputError(unknown_name(method, METHODS, "no method of intervals"))
-    source, of = _source(release, confidence), _by_estimate if method == ESTIMATE else _by_linear_programs
-    each = progress.steps(selections, "intervals", len(selections))
-    found = [of(source, selection, confidence) for selection in each]
-    return {"low": [one.low for one in found], "high": [one.high for one in found]}
+    source, of = _source(release), _by_estimate if method == ESTIMATE else _by_linear_programs
+    each = 1 - each_miss(1 - checked_confidence(confidence), len(selections), simultaneous)
+    found = [of(source, one, each) for one in progress.steps(selections, "intervals", len(selections))]
+    return dict(zip(ENDS, map(list, zip(*found, strict=True)), strict=True))
 
 
 def _by_estimate(source: Intervals, selection: Selection, confidence: float) -> Interval:
@@ -86,20 +95,76 @@ def unbiased_of(release: Written, selections: Sequence[Selection]) -> dict[str, 
     }
 
 
-def table_of(release: Written, confidence: float) -> DataFrame:
-    """The released table with the columns `low` and `high`: intervals of its counts, each by itself.
+def boxes_of(
+    release: Written, low: Ints, high: Ints, confidence: float, simultaneous: bool = False
+) -> dict[str, list[float]]:
+    """`intervals_of` of boxes ``low … high − 1`` of a histogram; shape (boxes, axes)."""
+    source: Any = _source(release)
+    found = source.boxes(low, high, each_miss(1 - checked_confidence(confidence), len(low), simultaneous))
+    return dict(zip(ENDS, map(list, zip(*found, strict=True)), strict=True))
+
+
+def table_of(release: Written, confidence: float, simultaneous: bool = False) -> DataFrame:
+    """The released table with the columns `lower` and `upper`: intervals of its counts.
 
     Raises
     ------
     InputError
         As `intervals_of`.
     """
-    low, high = _source(release, confidence).rows(confidence)
-    return frame_of(release.table).assign(low=low, high=high)
+    return frame_of(with_ends(release.table, _ends(release, confidence, simultaneous, Step.solve)))
 
 
-def _source(release: Written, confidence: float = 0.5) -> Intervals:
+def check_confidence(mechanism: Mechanism, confidence: float) -> None:
+    """Refuse a confidence that is none, or a mechanism without intervals, before noise is drawn.
+
+    Raises
+    ------
+    InputError
+    """
     checked_confidence(confidence)
+    if mechanism.intervals is None:
+        raise InputError(f"there are no intervals for releases of {mechanism.name}: leave out `confidence`")
+
+
+def with_intervals(made: Release, confidence: float, simultaneous: bool = False) -> Release:
+    """A release with intervals of all its counts, at no further budget.
+
+    Raises
+    ------
+    InputError
+        As `intervals_of`, or if it has a column of that name.
+    """
+    if taken := [name for name in ENDS if name in made.counts]:
+        raise InputError(
+            f"intervals are in columns {listed(ENDS)}, and the data have a column {taken[0]!r} already: "
+            "rename it, or leave out `confidence`"
+        )
+    manifest = {
+        "mechanism": made.mechanism,
+        "settings": dict(made.settings),
+        "budget": made.ledger.as_dict() if hasattr(made, "ledger") else None,  # a repair has none
+    }
+    steps = Steps()
+    release = Written(manifest, made.counts, dict(made.regions), made.measurements)
+    ends = _ends(release, confidence, simultaneous, steps)
+    every = made.steps
+    if isinstance(every, Spool):
+        for step in steps.kept:
+            every.append(step)
+    else:
+        every = [*every, *steps.kept]
+    about = {"confidence": confidence, "simultaneous": simultaneous}
+    return replace(made, steps=every, ends=ends, intervals=about)
+
+
+def _ends(release: Written, confidence: float, simultaneous: bool, solve: Solving) -> Ends:
+    progress.watch_compiler()
+    miss = 1 - checked_confidence(confidence)
+    return _source(release).rows(miss, simultaneous, solve).ends()
+
+
+def _source(release: Written) -> Intervals:
     mechanism = released_by(release.manifest["mechanism"])
     if mechanism is None:
         raise unknown(release, "this version does not know the mechanism")

@@ -25,6 +25,7 @@ def query(
     questions: str | Sequence[str],
     *,
     confidence: float | None = None,
+    simultaneous: bool = False,
     method: str = "estimate",
     unbiased: bool = False,
     labels: str | Path | None = None,
@@ -42,6 +43,8 @@ def query(
     confidence : float, optional
         If given, each answer gets an interval that covers the true count with at least this probability; see
         docs/intervals.md.
+    simultaneous : bool
+        With `confidence`: it is the probability that all intervals cover, which are wider for it.
     method : str
         Of intervals: "estimate", or "linear-programs", which are slower.
     unbiased : bool
@@ -78,10 +81,10 @@ def query(
     folder, texts = Path(release), [questions] if isinstance(questions, str) else list(questions)
     names = None if labels is None else Path(labels)
     if has_regions(folder):
-        return sums(folder, texts, limit, confidence, names, method, unbiased)
+        return sums(folder, texts, limit, confidence, names, simultaneous, method, unbiased)
     if unbiased or method != "estimate":
         raise InputError("`method` and `unbiased` are for releases of regions; see `repair` for histograms")
-    return boxes(folder, texts, limit, confidence, names)
+    return boxes(folder, texts, limit, confidence, names, simultaneous)
 
 
 def has_regions(release: Path) -> bool:
@@ -96,6 +99,7 @@ def sums(
     limit: int | None,
     confidence: float | None = None,
     labels: Path | None = None,
+    simultaneous: bool = False,
     method: str = "estimate",
     unbiased: bool = False,
 ) -> DataFrame:
@@ -119,21 +123,24 @@ def sums(
         from hierdp.questions.intervals import bounds_of, intervals_of, unbiased_of
 
         progress.watch_compiler()
-        selections = [questions.selection(text) for text in texts]
+        asked = [questions.selection(text) for text in texts]
         if unbiased:
-            columns |= unbiased_of(found, selections)
+            columns |= unbiased_of(found, asked)
         if confidence is not None:
-            columns |= intervals_of(found, selections, confidence, method) | bounds_of(found, answers)
+            columns |= intervals_of(found, asked, confidence, simultaneous, method)
+            columns |= bounds_of(found, answers)
     return pd.DataFrame({"query": texts, **columns})
 
 
-def every_row(release: Path, limit: int | None, confidence: float | None) -> DataFrame:
+def every_row(
+    release: Path, limit: int | None, confidence: float | None, simultaneous: bool = False
+) -> DataFrame:
     """The rows of a release's table, with intervals."""
     from hierdp.questions.intervals import table_of
 
     assert confidence is not None
     progress.watch_compiler()
-    return table_of(written.read(release, limit), confidence)
+    return table_of(written.read(release, limit), confidence, simultaneous)
 
 
 def boxes(
@@ -142,6 +149,7 @@ def boxes(
     limit: int | None,
     confidence: float | None = None,
     labels: Path | None = None,
+    simultaneous: bool = False,
 ) -> DataFrame:
     """The answers to ranges and boxes."""
     from hierdp.mechanisms.range_query.answers import answers_frame
@@ -154,11 +162,10 @@ def boxes(
     ends = [[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]
     frame = answers_frame(answers.box(*ends), texts)
     if confidence is not None:
-        from hierdp.mechanisms.range_query.intervals import intervals
+        from hierdp.questions.intervals import boxes_of
 
         low, high = map(np.array, ends)
-        found = intervals(written.read(release, limit), answers, low, high, confidence)
-        frame = frame.assign(low=[one.low for one in found], high=[one.high for one in found])
+        frame = frame.assign(**boxes_of(written.read(release, limit), low, high, confidence, simultaneous))
     before = answers.before_repair
     return frame if before is None else frame.assign(before_repair=before.box(*ends).standard_error)
 

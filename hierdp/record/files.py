@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import SizeTable, Table, parts_of
+from hierdp.counts.size_table import ENDS, SizeTable, Table, parts_of
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
@@ -211,8 +211,8 @@ def finest(
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
     categories = Layout.of(table, {"axes": regions, "order": ()}).categories
-    names_of_values = (*categories, "groups", "count", "standard_error")
-    values = [name for name in names_of_values if name in table]
+    names_of_values = (*categories, "groups", "count", "standard_error", *ENDS)
+    values = [name for name in dict.fromkeys(names_of_values) if name in table]
     last = table.loc[table["level"] == depth, [*regions, *values]]
     for axis, hierarchy in regions.items():
         at = hierarchy.positions(last[axis])

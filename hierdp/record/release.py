@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import Table, frame_of, parts_of
+from hierdp.counts.size_table import Ends, Table, frame_of, parts_of, with_ends
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.measurements.file import FORMAT
@@ -46,7 +46,16 @@ ENTRIES = (
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
 OPTIONAL = (
-    *("account", "without_account", "cautions", "labels", "measurements", "report", "same_noise_as"),
+    *(
+        "account",
+        "without_account",
+        "cautions",
+        "intervals",
+        "labels",
+        "measurements",
+        "report",
+        "same_noise_as",
+    ),
     *("signed_with", "simulated_errors"),
 )
 """Further entries that a manifest may have."""
@@ -87,6 +96,9 @@ class Release:
         The release that the measurements were made for; see `hierdp.same_noise`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
+    ends : Ends, optional
+        The intervals of the rows, and `intervals` what the manifest says of them: their `confidence`, and
+        whether it is that of all of them `together`; see `hierdp.questions.intervals`.
     """
 
     mechanism: str
@@ -101,15 +113,22 @@ class Release:
     measurements: Measurements | None = None
     same_noise_as: SameNoise | None = None
     simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
+    ends: Ends | None = None
+    intervals: Mapping[str, Any] | None = None
+
+    @property
+    def with_ends(self) -> Table:
+        """The counts, with the columns `lower` and `upper` if there are intervals."""
+        return with_ends(self.counts, self.ends)
 
     @cached_property
     def table(self) -> DataFrame:
-        """The released counts; `parts` takes less memory if they are many."""
-        return frame_of(self.counts)
+        """The released counts and intervals; `parts` takes less memory if they are many."""
+        return frame_of(self.with_ends)
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""
-        return parts_of(self.counts)
+        return parts_of(self.with_ends)
 
     def __repr__(self) -> str:
         """A summary in one line."""
@@ -136,7 +155,7 @@ class Release:
         """
         import pandas as pd
 
-        parts = list(files.finest_parts(self.counts, self.regions))
+        parts = list(files.finest_parts(self.with_ends, self.regions))
         return pd.concat(parts, ignore_index=True) if parts else None
 
     @cached_property
@@ -192,6 +211,7 @@ class Release:
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.same_noise_as is None else {"same_noise_as": asdict(self.same_noise_as)}),
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             **({"labels": dict(labels)} if labels else {}),
             "versions": {"python": platform.python_version(), **dict(versions())},
@@ -287,7 +307,7 @@ class Release:
         if report:
             from hierdp.reports.release import release_report
 
-            text = release_report(self.counts, manifest)
+            text = release_report(self.with_ends, manifest)
             (into / files.REPORT).write_text(text, encoding="utf-8", newline="\n")
         # In threads: most of the work, compression and text, needs no lock of Python's.
         with ThreadPoolExecutor(processors()) as pool:
@@ -351,7 +371,9 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, larg
     csv = files.as_csv(release.counts, large_csv)
     files.write_parts(release.parts(), into, files.TABLE, safe, csv)
     if release.regions:
-        files.write_parts(files.finest_parts(release.counts, release.regions), into, files.FINEST, safe, csv)
+        files.write_parts(
+            files.finest_parts(release.with_ends, release.regions), into, files.FINEST, safe, csv
+        )
     files.write_regions(release.regions, into, safe)
     if manifest["warning"]:
         (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")

@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.size_table import SizeTable, aligned, fits, narrow
+from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, with_ends
 from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
@@ -90,12 +90,21 @@ class Written:
 
     manifest: dict[str, Any]
     table: Any
-    """A `SizeTable` if it has a row for each region and size, in order; otherwise a DataFrame."""
+    """A `SizeTable` if it has a row for each region and size, in order; otherwise a DataFrame.
+
+    Without the intervals."""
     regions: dict[str, Hierarchy]
     measurements: Measurements | None = None
     """Read as they are needed; None in releases without the file."""
     untested: frozenset[str] = frozenset()
     """Queries of older releases of which some answers are not known, so that their noise is not tested."""
+    ends: Ends | None = None
+    """The intervals of the rows, if the release has some."""
+
+    @property
+    def with_ends(self) -> Table:
+        """The table with the intervals, if there are some."""
+        return with_ends(self.table, self.ends)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -191,8 +200,12 @@ def read(folder: Path, limit: int | None = None) -> Written:
         raise Unreadable(f"{path.name} has other rows than its regions and sizes")
     if table is None:
         table = read_table(path, limit)
-    measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
-    return Written(manifest, table, regions, measurements)
+    measurements, ends = _read(folder / files.MEASUREMENTS, limit, _measurements), None
+    if isinstance(table, SizeTable) and table.ends is not None:
+        table, ends = replace(table, ends=None), Ends(*(each.ravel() for each in table.ends))
+    elif "intervals" in manifest and set(ENDS) <= set(table.columns):
+        table, ends = table.drop(columns=ENDS), Ends(*(table[name].to_numpy() for name in ENDS))
+    return Written(manifest, table, regions, measurements, ends=ends)
 
 
 def read_manifest(folder: Path, limit: int | None = None) -> dict[str, Any]:
@@ -344,25 +357,32 @@ def _size_table(
     if len(regions) != 1 or isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 2**31:
         return None
     (hierarchy,) = regions.values()
-    cells = hierarchy.size * (most + 1)
+    cells, claimed = hierarchy.size * (most + 1), ENDS if "intervals" in manifest else []
     if not path.exists() or sum(_metadata(file, limit).num_rows for file in _files(path)) != cells:
         return None
-    if (needed := _COPIES * 8 * cells) > limit:
+    if (needed := _COPIES * 8 * cells * (1 + len(claimed))) > limit:
         raise TooLarge(path.name, needed, limit)
     empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
     counts: Ints = np.empty(cells, narrow(manifest["settings"].get("groups")))
+    ends = {name: np.empty(cells, np.int64) for name in claimed}
     at = 0
     for rows, part in aligned(empty.parts(), read_parts(path, limit)):
-        if list(part.columns) != SIZES or part["groups"].dtype != np.int64:
+        if list(part.columns) != [*SIZES, *ends] or any(
+            part[name].dtype != np.int64 for name in ("groups", *ends)
+        ):
             return None
-        if not part.assign(groups=0).equals(rows):
+        if not part[SIZES].assign(groups=0).equals(rows):
             return None
+        for name, each in ends.items():
+            each[at : at + len(part)] = part[name].to_numpy()
         found = part["groups"].to_numpy()
         if not fits(found, counts.dtype):  # a wrong release, which the checks will report
             counts = counts.astype(np.int64)
         counts[at : at + len(part)] = found
         at += len(part)
-    return SizeTable(hierarchy, counts.reshape(-1, most + 1))
+    made = SizeTable(hierarchy, counts.reshape(-1, most + 1))
+    shaped = [each.reshape(made.counts.shape) for each in ends.values()]
+    return replace(made, ends=Ends(*shaped)) if ends else made
 
 
 def _metadata(path: Path, limit: int) -> Any:

@@ -19,8 +19,9 @@ from hierdp.mechanisms.tabulation.intervals import intervals as of_tables
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import double_geometric_variance
-from hierdp.questions.intervals import intervals_of
+from hierdp.questions.intervals import boxes_of, intervals_of
 from hierdp.questions.tables import Questions
+from hierdp.record import written
 from hierdp.record.written import Written
 from hierdp.tables import Flows
 from models import Tree
@@ -55,7 +56,7 @@ def ends(made, texts, confidence=0.9):
     there = made if isinstance(made, Written) else as_written(made)
     questions = Questions(there.table, there.manifest["settings"], there.regions)
     found = intervals_of(there, [questions.selection(text) for text in texts], confidence)
-    return np.array([found["low"], found["high"]])
+    return np.array([found["lower"], found["upper"]])
 
 
 def law(noise, scale):
@@ -312,14 +313,31 @@ def test_ranges_are_covered_before_counts_were_made_non_negative(tmp_path):
     linear = made(noise=SimulatedNoise(4)).write(tmp_path / "linear")
     texts = ["0:64", "10:20", "33:34"]
     found, exact = (open_release(path).query(texts, confidence=0.9) for path in (repaired, linear))
-    assert found[["low", "high"]].equals(exact[["low", "high"]])  # the same noise, before its repair
+    assert found[["lower", "upper"]].equals(exact[["lower", "upper"]])  # the same noise, before its repair
     away = half_width(exact["standard_error"][1] ** 2, 0.1, [GEOMETRIC])
-    assert exact["high"][1] == math.floor(exact["estimate"][1] + away)
-    clusters = release(
-        data, "clustering", epsilon=1, axes=[Numbers("age", 0, 64, 64)], method="NF", noise=SimulatedNoise(1)
-    )
-    with pytest.raises(InputError, match="no intervals for NF: its bins have the means of clusters"):
-        open_release(clusters.write(tmp_path / "clusters")).query("0:10", confidence=0.9)
+    assert exact["upper"][1] == math.floor(exact["estimate"][1] + away)
+
+
+@pytest.mark.parametrize("method", ["NF", "AHP", "GS", "SF", "PHP"])
+def test_bins_and_boxes_of_clusters_are_covered(method, tmp_path):
+    """Of NF, AHP and GS by the bins' own noise; of SF and PHP by sums of clusters, whose parts are within."""
+    true = np.repeat([0, 3, 40, 41], 16)
+    data = pd.DataFrame({"age": np.repeat(np.arange(64), true)})
+    runs, boxes = 40, np.array([[0, 64], [3, 40], [33, 34], [10, 20]])
+    rows, asked = 0.0, 0.0
+    for seed in range(runs):
+        noise = SimulatedNoise(seed)
+        axes = [Numbers("age", 0, 64, 64)]
+        made = release(data, "clustering", epsilon=1, axes=axes, method=method, noise=noise, confidence=0.9)
+        rows += ((made.table["lower"] <= true) & (true <= made.table["upper"])).mean() / runs
+        found = boxes_of(as_written(made), boxes[:, :1], boxes[:, 1:], 0.9)
+        sums = np.array([true[low:high].sum() for low, high in boxes])
+        asked += ((np.array(found["lower"]) <= sums) & (sums <= np.array(found["upper"]))).mean() / runs
+    assert rows >= 0.9 - 3 * math.sqrt(0.09 / runs)  # of SF and PHP, a cluster's bins share an error
+    assert asked >= 0.9 - 3 * math.sqrt(0.09 / runs)
+    path = made.write(tmp_path / "out")
+    low, high = open_release(path).query("3:40", confidence=0.9)[["lower", "upper"]].iloc[0]
+    assert [low, high] == [found["lower"][1], found["upper"][1]]
 
 
 @pytest.mark.parametrize(
@@ -328,8 +346,6 @@ def test_ranges_are_covered_before_counts_were_made_non_negative(tmp_path):
         partial(tabulated, "GLS"),
         partial(tabulated, "BlueDown"),
         partial(tabulated, "TopDown", invariants=["from_state:total"]),
-        trips,
-        partial(trips, "TDA", bounded=False),
         partial(trips, "VanillaGauss"),
         partial(sizes, "M_c^dp"),
         partial(sizes, "M_H^r"),
@@ -344,9 +360,9 @@ def test_a_row_has_the_interval_of_its_question(made, tmp_path):
     rows = last.iloc[:: max(1, len(last) // 12)]
     names = [name for name in table.columns if name in {*regions, "to_state", "size"}]
     texts = ["; ".join(f"{name}={row[name]}" for name in names) for _, row in rows.iterrows()]
-    low, high = ends(open_release(path)._read, texts, 0.8)
-    assert np.abs(rows["low"] - low).max() <= (1 if "to_state" in names else 0)
-    assert np.abs(rows["high"] - high).max() <= (1 if "to_state" in names else 0)
+    low, high = ends(written.read(path), texts, 0.8)
+    assert np.abs(rows["lower"] - low).max() <= (1 if "to_state" in names else 0)
+    assert np.abs(rows["upper"] - high).max() <= (1 if "to_state" in names else 0)
     done = CliRunner().invoke(main, ["query", str(path), "--confidence", "0.8", "--csv"])
     assert done.exit_code == 0, done.output
     assert len(done.stdout.splitlines()) == len(table) + 1
@@ -355,7 +371,7 @@ def test_a_row_has_the_interval_of_its_question(made, tmp_path):
 def test_measurements_of_another_table_are_refused():
     made = trips()
     other = replace(made, counts=made.table.drop(index=2))
-    with pytest.raises(InputError, match="not of its table; see `hierdp check`"):
+    with pytest.raises(InputError, match="has 2 answers, but 4 are recorded; see `hierdp check`"):
         ends(other, ["origin=A0; destination=B1"])
     with pytest.raises(InputError, match="between 0 and 1"):
         ends(made, ["origin=A"], confidence=90)
@@ -381,7 +397,7 @@ def test_given_counts_with_errors_have_intervals_too(whole, tmp_path):
     assert low[3] == pytest.approx(2 if whole else 5.25 - 1.6448536 * 2 - 0.5)
     path = made.write(tmp_path / "out")
     table = open_release(path).intervals(0.9).set_index("region")
-    assert table.loc["A2", ["low", "high"]].tolist() == pytest.approx([low[1], high[1]], abs=1e-5)
+    assert table.loc["A2", ["lower", "upper"]].tolist() == pytest.approx([low[1], high[1]], abs=1e-5)
 
 
 def test_the_command_prints_intervals_and_the_bound(tmp_path):
@@ -395,7 +411,7 @@ def test_the_command_prints_intervals_and_the_bound(tmp_path):
 
     words = ["--where", "origin=A1; destination=B0", "--where", "origin=A"]
     head, first, second = run(*words, "--csv").splitlines()
-    assert head == "query,estimate,standard_error,low,high,bound"
+    assert head == "query,estimate,standard_error,lower,upper,bound"
     _, _, _, low, high, bound = first.split(",")
     assert 0 <= float(low) < float(high) < 1_000
     scales = [spend.scale for spend in made.ledger.spends]

@@ -122,7 +122,7 @@ def test_linear_programs_are_never_wider_than_the_closed_form_for_flows_and_narr
         there = as_written(flows(seed, 0.2)[1])
         chosen = selections(there, TEXTS)
         closed, programs = (
-            np.array([*intervals_of(there, chosen, 0.9, method).values()])
+            np.array([*intervals_of(there, chosen, 0.9, method=method).values()])
             for method in ("estimate", "linear-programs")
         )
         assert np.all(programs[0] >= closed[0])
@@ -152,8 +152,8 @@ def test_linear_programs_cover_as_often_as_they_say(kind):
     runs, covered = 40, np.zeros(len(truth))
     for seed in range(runs):
         there = as_written(makes[kind](seed))
-        found = intervals_of(there, selections(there, texts), 0.9, "linear-programs")
-        covered += (np.array(found["low"]) <= truth) & (truth <= np.array(found["high"]))
+        found = intervals_of(there, selections(there, texts), 0.9, method="linear-programs")
+        covered += (np.array(found["lower"]) <= truth) & (truth <= np.array(found["upper"]))
     # Each is missed with a probability of at most 0.1; 4 standard deviations for these seeds.
     assert covered.min() >= 0.9 * runs - 4 * math.sqrt(0.09 * runs)
 

@@ -178,7 +178,7 @@ def test_a_histogram_says_what_is_known_of_its_errors(tmp_path, capsys, options,
     exact = linear.range(2, 5).standard_error
     assert row["standard_error" if known else "before_repair"] == pytest.approx(float(exact))
     assert known or np.isnan(row["standard_error"])
-    assert 0 <= row["low"] < row["high"]
+    assert 0 <= row["lower"] < row["upper"]
 
 
 def test_sums_of_bins_without_clusters_have_their_standard_error(tmp_path):

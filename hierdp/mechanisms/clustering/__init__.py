@@ -57,6 +57,7 @@ MECHANISM = Mechanism(
     truth="hierdp.mechanisms.range_query.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
+    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

@@ -11,26 +11,27 @@ from hierdp.counts.selection import Selection
 from hierdp.mechanisms.group_size.mechanism import noisy_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.intervals import (
+    LEAST_SQUARES,
     REST,
     Estimate,
     Interval,
+    RowIntervals,
     answered,
     chain,
-    ends,
+    each_miss,
     half_width,
     half_widths,
     interval,
     measured_in,
     tree_estimate,
-    unknown,
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GEOMETRIC
+from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models import BlockInference, Workload
 from models.arithmetic.arrays import Flags, Floats, Ints
-from solvers import solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,28 +115,19 @@ class GroupSizeIntervals:
         named, sizes = selection.categories.get("size"), self.release.manifest["settings"]["max_size"] + 1
         return named is None or len(set(named)) == sizes
 
-    def rows(self, confidence: float) -> tuple[Floats, Floats]:
-        """See `Intervals`.
-
-        Raises
-        ------
-        InputError
-            If least squares cannot be proved.
-        """
+    def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
+        """See `Intervals`."""
         (places,), settings = self.release.regions.values(), self.release.manifest["settings"]
         sizes, each = settings["max_size"] + 1, [variance_of(one.spend) for one in measured_in(self.release)]
         query = Workload.marginals((sizes,), [(0,)])
         model = BlockInference(places.tree, query, self._noisy, 1 / np.array(each)[:, None])
-        solution = solve(model)
-        if solution.certificate is None or not solution.certificate.optimal:
-            raise unknown(self.release, "least squares over its measurements is not proved")
-        counts = np.asarray(solution.x, float)
+        counts = np.asarray(solve(LEAST_SQUARES, model).solution.x, float)
         variance = np.broadcast_to(model.variance(np.arange(sizes) == 0)[:, None], counts.shape)
         if METHODS[self.release.manifest["mechanism"]].cumulative:
             counts = np.diff(counts, axis=1, prepend=0.0)
             variance = variance * np.where(np.arange(sizes) == 0, 1, 2)
-        half = half_widths(variance, 1 - confidence, [GEOMETRIC])
-        return ends(counts.ravel(), half.ravel(), float(settings["groups"]))
+        half = half_widths(variance, each_miss(miss, counts.size, together), [GEOMETRIC])
+        return RowIntervals(counts.ravel(), half.ravel(), float(settings["groups"]))
 
 
 def intervals(release: Written) -> GroupSizeIntervals:

@@ -60,6 +60,7 @@ MECHANISM = Mechanism(
     truth=f"{__name__}.truth",
     audit=f"{__name__}.audit",
     expected=f"{__name__}.expected",
+    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

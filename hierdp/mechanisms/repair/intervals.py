@@ -10,11 +10,14 @@ import numpy as np
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.counts.selection import Selection
 from hierdp.mechanisms.intervals import (
+    LEAST_SQUARES,
     REST,
     Estimate,
     Interval,
+    RowIntervals,
     chain,
-    ends,
+    each_miss,
+    from_errors,
     half_width,
     half_widths,
     interval,
@@ -24,10 +27,11 @@ from hierdp.mechanisms.intervals import (
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.table import AXIS, given_of
+from hierdp.privacy.budget import GAUSSIAN
+from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models import ConstrainedInference
 from models.arithmetic.arrays import Flags, Floats
-from solvers import solve
 
 EXACT = 1e-9
 """The variance of a count that is fixed, relative to the least of the others."""
@@ -39,12 +43,14 @@ class RepairIntervals:
 
     Parameters
     ----------
+    release : Written
     given : InputCounts
         With standard errors.
     variance : array, shape (regions,)
         Of each count; infinite if it was not given.
     """
 
+    release: Written
     given: InputCounts
     variance: Floats
 
@@ -89,14 +95,15 @@ class RepairIntervals:
         nodes[self.given.hierarchy.tree.nodes_of(selection.level)] = selection.regions[AXIS]
         return nodes
 
-    def rows(self, confidence: float) -> tuple[Floats, Floats]:
+    def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
         """See `Intervals`."""
         tree = self.given.hierarchy.tree
-        value = np.asarray(solve(ConstrainedInference(tree, self.given.counts, self.variance)).x, float)
-        half = half_widths(ConsistentVariance(tree, self.variance).of_nodes(), 1 - confidence)
-        if self.given.whole:
-            return ends(value, half)
-        return np.maximum(0.0, value - half), np.maximum(0.0, value + half)
+        if "standard_error" in self.release.table:
+            return from_errors(self.release, miss, together, [GAUSSIAN], self.given.whole)
+        found = solve(LEAST_SQUARES, ConstrainedInference(tree, self.given.counts, self.variance))
+        variance = ConsistentVariance(tree, self.variance).of_nodes()
+        half = half_widths(variance, each_miss(miss, tree.size, together))
+        return RowIntervals(np.asarray(found.solution.x, float), half, whole=self.given.whole)
 
 
 def intervals(release: Written) -> RepairIntervals:
@@ -112,4 +119,4 @@ def intervals(release: Written) -> RepairIntervals:
         raise unknown(release, "its counts were given without standard errors (--standard-error)")
     least = float(np.min(given.errors, where=given.measured & (given.errors > 0), initial=math.inf))
     errors = np.where(given.measured & ~(given.errors > 0), least * math.sqrt(EXACT), given.errors)
-    return RepairIntervals(given, np.where(given.measured, errors, np.inf) ** 2)
+    return RepairIntervals(release, given, np.where(given.measured, errors, np.inf) ** 2)

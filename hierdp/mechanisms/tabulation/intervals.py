@@ -11,16 +11,18 @@ import scipy
 
 from hierdp.counts.selection import Selection
 from hierdp.mechanisms.intervals import (
+    LEAST_SQUARES,
     REST,
     Estimate,
     Interval,
+    RowIntervals,
     answered,
-    ends,
+    each_miss,
+    from_errors,
     half_width,
     half_widths,
     interval,
     off,
-    unknown,
 )
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
@@ -29,12 +31,12 @@ from hierdp.mechanisms.tabulation.measure import noisy_answers
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in, places_in
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED, tree_model
-from hierdp.privacy.budget import Ledger
+from hierdp.privacy.budget import GAUSSIAN, Ledger
+from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models import BlockInference, Tree
 from models.arithmetic import effects
 from models.arithmetic.arrays import Flags, Floats
-from solvers import fast, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,28 +129,22 @@ class TabulationIntervals:
                     region.keep(pair, [1, -1], 0, 0 if same else math.inf)
         return region
 
-    def rows(self, confidence: float) -> tuple[Floats, Floats]:
-        """See `Intervals`.
-
-        Raises
-        ------
-        InputError
-            If least squares cannot be proved.
-        """
+    def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
+        """See `Intervals`."""
         (places,), table = self.release.regions.values(), self.release.table
-        solution = solve(self.model)
-        if solution.certificate is None or not solution.certificate.optimal:
-            raise unknown(self.release, "least squares over its measurements is not proved")
+        if "standard_error" in table:
+            return from_errors(self.release, miss, together, [GAUSSIAN])
+        found = np.asarray(solve(LEAST_SQUARES, self.model).solution.x, float)
         one = np.zeros(self.model.workload.cells)
         one[0] = 1  # the model has marginals only, so all cells of a region have one variance
-        half = half_widths(self.model.variance(one), 1 - confidence)
-        low, high = np.empty(len(table)), np.empty(len(table))
+        each = half_widths(self.model.variance(one), each_miss(miss, len(table), together))
+        value, half = np.empty(len(table)), np.empty(len(table))
         for level in range(self.tree.depth + 1):
             region, cell = places_in(table, self.queries, places, level)
             nodes = region + int(self.tree.level_start[level])
             at = (table["level"] == level).to_numpy()
-            low[at], high[at] = ends(np.asarray(solution.x)[nodes, cell], half[nodes], self._most)
-        return low, high
+            value[at], half[at] = found[nodes, cell], each[nodes]
+        return RowIntervals(value, half, self._most)
 
     @property
     def _most(self) -> float:
@@ -185,6 +181,8 @@ class TabulationIntervals:
             nodes = np.where(
                 np.isin(np.arange(tree.size), np.arange(below.start, below.stop)), nodes[tree.parent], False
             )
+        from solvers import fast
+
         inverse = [1 / float(each) if each else 0.0 for each in model.information[level]]
         own = workload.answers(effects.scaled(cells[None], workload.shape, inverse))
         pulled = np.zeros((tree.size, workload.size))

@@ -31,7 +31,11 @@ from hierdp.mechanisms.intervals import (
     REST,
     Estimate,
     Interval,
-    ends,
+    RowIntervals,
+    answered,
+    down_if_shown,
+    each_miss,
+    from_errors,
     half_width,
     interval,
     lifted,
@@ -40,12 +44,15 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.mechanisms.top_down.checking import no_flows
+from hierdp.mechanisms.top_down.checking import no_flows, options_of
 from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
-from hierdp.mechanisms.top_down.queries import TOTAL
+from hierdp.mechanisms.top_down.mechanism import level_by_level
+from hierdp.mechanisms.top_down.queries import TOTAL, shares_of
 from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
+from hierdp.privacy.conversion import CONVERSIONS
 from hierdp.privacy.noise import threshold_of
+from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from hierdp.tables import Flows
 from models.arithmetic.arrays import Flags, Floats, Ints
@@ -64,15 +71,33 @@ class MeasuredLevel:
         Of the noise of each.
     parent : int64 array, shape (n,)
         The position of each one's parent among the measured nodes of the level above.
-    positive : bool array, shape (n,)
-        Whether its released count is positive, so that its children are measured.
+    counts : int64 array, shape (n,)
+        The released counts. The children of positive ones are measured.
     """
 
     places: Ints
     noisy: Ints
     variance: float
     parent: Ints
-    positive: Flags
+    counts: Ints
+
+    @cached_property
+    def positive(self) -> Flags:
+        """Which have a row in the release."""
+        return np.asarray(self.counts > 0)
+
+    @cached_property
+    def needed(self) -> Floats:
+        """A noisy count above this one gives a positive released one, if all others are as they are.
+
+        Of each one with a row. A repair changes siblings by at most the largest change, and by no more if a
+        noisy count is lowered that stays above it; and it lowers a count that has a row by no more than its
+        noisy count is lowered.
+        """
+        change = np.zeros(int(self.parent.max(initial=-1)) + 1, np.int64)
+        np.maximum.at(change, self.parent, np.abs(self.counts - self.noisy))
+        needed = np.maximum(change[self.parent], self.noisy - self.counts)
+        return np.asarray(needed[self.positive], float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,24 +206,43 @@ class TopDownIntervals:
         region.keep(at[-1][inside], 1, max(0.0, value - half), max(0.0, value + half))
         return region
 
-    def rows(self, confidence: float) -> tuple[Floats, Floats]:
-        """See `Intervals`; of SH and VanillaGauss, those of the last level, and NaN above."""
-        manifest, table, most, miss = self.release.manifest, self.release.table, self._most, 1 - confidence
+    def rows(self, miss: float, together: bool, _: Solving) -> RowIntervals:
+        """See `Intervals`; of SH, those of the last level, and NaN above.
+
+        Which counts have a row depends on their own noise. An interval by itself covers the true count with
+        this probability given that it has a row (see `down_if_shown`). Intervals that hold together are those
+        of all counts that were measured, with a row or without: for each level a part of the probability,
+        divided among its counts, whose number follows from noise above.
+        """
+        manifest, table, most = self.release.manifest, self.release.table, self._most
         if manifest["mechanism"] in ("VanillaGauss", "SH"):
             (measured,) = self._measurements
-            noise = [GEOMETRIC] if manifest["mechanism"] == "SH" else [GAUSSIAN]
+            cells = math.prod(axis.names[-1].size for axis in self._data.axes)
+            if manifest["mechanism"] == "VanillaGauss":
+                each = each_miss(miss, (1 + len(self._order)) * cells, together)
+                return from_errors(self.release, each, False, [GAUSSIAN])
             value = np.where(table["level"] == len(self._order), table["count"].to_numpy(float), math.nan)
-            return ends(
-                value, np.full(len(table), half_width(variance_of(measured.spend), miss, noise)), most
-            )
-        everywhere = {name: np.ones(1, bool) for name in self._data.axis_names}
-        parts = [np.array([self.of(Selection(0, everywhere, {}), confidence)]).T]
-        for level, here in enumerate(self._levels, start=1):
-            half = half_width(here.variance, miss if level == 1 else miss * (1 - REST))
-            value = here.noisy[here.positive].astype(float)
-            parts.append(np.array(ends(value, np.full(value.size, half), most)))
-        low, high = np.concatenate(parts, axis=1)
-        return low, high
+            half = half_width(variance_of(measured.spend), each_miss(miss, cells, together), [GEOMETRIC])
+            down = up = np.full(len(table), half)
+            if not together:
+                least = np.full(len(table), threshold_of(measured.spend) - 1.0)
+                down = down_if_shown(value, least, variance_of(measured.spend), miss, [GEOMETRIC])
+            return RowIntervals(value, up, most, down=down)
+        values: list[Floats] = [np.array([most])]
+        halves: list[Floats] = [np.zeros(1)]
+        noisy = [one for one in self._measurements if one.spend.query == TOTAL]
+        each = miss / (len(self._order) + len(noisy)) if together else miss
+        if noisy:
+            values = [noisy[0].answers.astype(float)]
+            halves = [np.array([half_width(variance_of(noisy[0].spend), each)])]
+        downs = halves
+        for here in self._levels:
+            shown = here.noisy[here.positive].astype(float)
+            half = half_width(here.variance, each_miss(each, here.noisy.size, together))
+            values, halves = [*values, shown], [*halves, np.full(shown.size, half)]
+            down = halves[-1] if together else down_if_shown(shown, here.needed, here.variance, each)
+            downs = [*downs, down]
+        return RowIntervals(np.concatenate(values), np.concatenate(halves), most, down=np.concatenate(downs))
 
     @property
     def _most(self) -> float:
@@ -276,26 +320,35 @@ class TopDownIntervals:
 
     @cached_property
     def _levels(self) -> list[MeasuredLevel]:
-        """The measured nodes of each level below the root, from the released table and the measurements."""
-        data, settings, table = self._data, self.release.manifest["settings"], self.release.table
-        zeros, depths = zeros_of(settings.get("zeros"), data), depths_of(data.axes, self._order)
-        parts = [one for one in self._measurements if one.spend.query != TOTAL]
-        if len(parts) != len(self._order):
-            raise unknown(self.release, "it has other measurements than levels; see `hierdp check`")
-        found: list[MeasuredLevel] = []
-        above, positive = self._released(table, 0, depths[0]), np.zeros(1, np.int64)
-        for number, (axis, part) in enumerate(zip(self._order, parts, strict=True), start=1):
-            children = Children(data.axes[axis].tree, above, axis, zeros)
-            if part.answers.size != children.size:
+        """The measured nodes of each level below the root: the mechanism, with the released counts."""
+        manifest, table = self.release.manifest, self.release.table
+        made = options_of(manifest, self.release.regions)
+        zeros, found = zeros_of(made["zeros"], self._data), list[MeasuredLevel]()
+        rho = CONVERSIONS[made["conversion"]](made["epsilon"], made["delta"])
+        budgets = shares_of(rho, self._order, made["unit"], made["shares"])
+
+        def released(children: Children, measured: Measurement) -> Ints:
+            nodes = children.level(np.arange(children.size), measured.answers)
+            below, keys = self._released(table, len(found) + 1, children.depths), self._keys(nodes)
+            order = np.argsort(keys)
+            wanted = self._keys(below)
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), max(0, keys.size - 1))]
+            if (keys[at] != wanted).any():
                 raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
-            nodes = children.level(np.arange(children.size), part.answers)
-            above = self._released(table, number, depths[number])
-            parent = positive[np.repeat(np.arange(children.offsets.size - 1), np.diff(children.offsets))]
-            there = np.isin(self._keys(nodes), self._keys(above))
-            found.append(MeasuredLevel(nodes.places, part.answers, variance_of(part.spend), parent, there))
-            positive = np.flatnonzero(there)
-            if positive.size != above.counts.size:
-                raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
+            counts = np.zeros(children.size, np.int64)
+            counts[at] = below.counts
+            before = np.flatnonzero(found[-1].positive) if found else np.zeros(1, np.int64)
+            parent = before[np.repeat(np.arange(children.offsets.size - 1), np.diff(children.offsets))]
+            variance = variance_of(measured.spend)
+            found.append(MeasuredLevel(nodes.places, measured.answers, variance, parent, counts))
+            return counts
+
+        answered(
+            self.release,
+            lambda measure: level_by_level(
+                self._data, self._order, budgets, made["unit"], made["total"], zeros, measure, released
+            ),
+        )
         return found
 
     def _released(self, table: Any, level: int, depths: tuple[int, ...]) -> Level:

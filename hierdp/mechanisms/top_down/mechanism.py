@@ -15,6 +15,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Measure, Measuring
+from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
@@ -45,11 +46,10 @@ from hierdp.privacy.threshold import EXACT
 from hierdp.privacy.whom import whom_of
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
-from hierdp.record.step import Solving, Step
+from hierdp.record.step import Solving
 from hierdp.tables import AxisLike, Flows, flows
 from hierdp.tables.cells import axes_by_name
 from hierdp.tables.persons import Persons
-from models import Model
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -320,7 +320,12 @@ def published(
         budgets = shares_of(CONVERSIONS[conversion](epsilon, delta), order, unit, shares)
         known = zeros_of(zeros, data)
         model, answer = method.model, partial(method.answer, by_solver=backend is not None)
-        levels = level_by_level(data, order, budgets, unit, total, known, measure, solve, model, answer)
+
+        def repaired(children: Children, measured: Measurement) -> Ints:
+            problem = model(measured.answers, children.above.counts, children.offsets)
+            return answer(solve(level_name(data, children.depths), problem))
+
+        levels = level_by_level(data, order, budgets, unit, total, known, measure, repaired)
     elif zeros is not None:
         raise InputError(f"{method.name} takes no `zeros`: it does not go level by level")
     elif shares is not None:
@@ -349,9 +354,7 @@ def level_by_level(
     total: int | None,
     zeros: Zeros | None,
     measure: Measure,
-    solve: Solving,
-    model: Callable[[Ints, Ints, Ints], Model],
-    answer: Callable[[Step], Ints],
+    repaired: Callable[[Children, Measurement], Ints],
 ) -> list[Level]:
     """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
 
@@ -367,10 +370,10 @@ def level_by_level(
     total : int, optional
         The public total, with bounded neighbours.
     zeros : Zeros, optional
-    measure, solve : callable
+    measure : callable
         See `published`.
-    model, answer : callable
-        See `TopDownMethod`.
+    repaired : callable
+        Gives the counts of a level's children from their noisy counts.
 
     Returns
     -------
@@ -386,9 +389,8 @@ def level_by_level(
     for axis, share in zip(order, budgets[-len(order) :], strict=True):
         children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
         public = total if len(levels) == 1 else None
-        noisy = measure(queries.children_of(data, children, kept, unit, share, public)).answers
-        problem = model(noisy, levels[-1].counts, children.offsets)
-        counts = answer(solve(level_name(data, children.depths), problem))
+        measured = measure(queries.children_of(data, children, kept, unit, share, public))
+        counts = repaired(children, measured)
         kept = np.flatnonzero(counts)
         levels.append(children.level(kept, counts[kept]))
     measure.end()
