@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from models.model import Model as Model
     from models.non_negative_inference import NonNegativeInference as NonNegativeInference
     from models.programs.program import Program as Program
+    from models.reconciliation import Reconciliation as Reconciliation
     from models.segmentation import Segmentation as Segmentation
     from models.simplex_qp import SimplexQP as SimplexQP
     from models.sparsest_chebyshev import SparsestChebyshev as SparsestChebyshev
@@ -66,6 +67,7 @@ _WHERE = {
     "Model": "models.model",
     "NonNegativeInference": "models.non_negative_inference",
     "Program": "models.programs.program",
+    "Reconciliation": "models.reconciliation",
     "Segmentation": "models.segmentation",
     "SimplexQP": "models.simplex_qp",
     "SparsestChebyshev": "models.sparsest_chebyshev",

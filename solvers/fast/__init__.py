@@ -31,6 +31,7 @@ PATHS = {
     "MinCostFlow": "solvers.fast.network:solve_min_cost_flow",
     "Segmentation": "solvers.fast.clustering:solve_segmentation",
     "NonNegativeInference": "solvers.fast.non_negative_inference:solve_non_negative_inference",
+    "Reconciliation": "solvers.fast.reconciliation:solve_reconciliation",
     "SimplexQP": "solvers.fast.fixed_total:solve_fixed_sum",
     "SparsestChebyshev": "solvers.fast.sparsest_chebyshev:solve_sparsest_chebyshev",
     "StrategySDP": "solvers.fast.strategy:solve_strategy",

@@ -8,6 +8,7 @@ import numpy as np
 
 import models
 from models import Tree
+from models.testing import whole_answers
 from tests.brute import compositions, tiny_trees
 
 SHAPES = (
@@ -302,6 +303,30 @@ def non_negative_inference():
             yield models.NonNegativeInference(tree, noisy, weight, seed % 2 == 0)
 
 
+LINKS = {
+    "tree": [([], [], 1), ([0, 0], [1, 2], 3), ([0, 1, 1], [1, 2, 3], 4), ([0, 0, 1, 1], [1, 2, 3, 4], 5)],
+    "crossed": [
+        ([0, 0, 1, 1], [3, 4, 3, 5], 6),
+        ([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [5, 6, 7, 8, 5, 7, 6, 8, 0, 1], 9),
+    ],
+}
+"""The aggregate and the part of each link, and the number of series."""
+
+
+def reconciliation(integer, kinds=("tree", "crossed"), times=15):
+    for seed, (*links, series) in enumerate([shape for kind in kinds for shape in LINKS[kind]] * times):
+        rng, links = np.random.default_rng(seed), np.array(links, np.int64)
+        plain = models.Reconciliation(np.zeros(series), *links)
+        true = plain.summed(rng.integers(0, 3, series))
+        base = true + rng.integers(-2, 3, series)
+        lower, upper = np.where(plain.bottom, seed % 2 * -1, -9), true + rng.integers(0, 2, series)
+        if seed % 3 == 0:
+            lower[0] = upper[0] = true[0]
+        weights = rng.integers(1, 4, series) if seed % 2 else None
+        p = 1 if seed % 5 == 4 else 2
+        yield models.Reconciliation(base, *links, weights, lower, upper, integer, p)
+
+
 def leaf_answers(model):
     """Consistent answers from whole leaf counts: −3 to 5, or fewer values if there are many leaves."""
     tree = model.tree
@@ -460,6 +485,11 @@ CONTRACTS = {
     "Merging": Contract(merging, {"answers": merging_answers}),
     "MinCostFlow": Contract(min_cost_flow),
     "NonNegativeInference": Contract(non_negative_inference, {"answers": leaf_answers}),
+    "Reconciliation": Contract(lambda: reconciliation(True), BOUND_ONLY),
+    "Reconciliation, in floats": Contract(
+        lambda: reconciliation(False),
+        {"answers": lambda model: (x.astype(float) for x in whole_answers(model)), **BOUND_ONLY},
+    ),
     "Segmentation": Contract(segmentation),
     "SimplexQP": Contract(simplex_qp),
     "SparsestChebyshev": Contract(sparsest_chebyshev),

@@ -1,0 +1,330 @@
+"""`Reconciler`: base forecasts made coherent by a proved model, in the manner of hierarchicalforecast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hierdp.errors import InputError, unknown_name
+from hierdp.forecasting.structure import Structure, structure_of
+from hierdp.forecasting.tables import as_pandas, like, summing_of, wide
+from hierdp.record.step import NotSolved
+from models import Certificate, ConstrainedInference, Model, NonNegativeInference, Reconciliation
+from models.arithmetic.arrays import Flags, Floats
+from solvers import prove, solve
+
+NODES = 1 << 21
+"""Nodes of the trees that are solved as one problem: enough for the speed, little enough for memory."""
+
+FINENESS = 1_000
+"""The smallest weight of whole forecasts: weights keep three digits or more."""
+
+WEIGHTS = ("ols", "wls_struct", "wls_var")
+
+
+class Reconciler:
+    """Coherent forecasts nearest to base forecasts, each proved optimal.
+
+        minimize    Σ_i w_i (x_i − y_i)²                   Wickramasuriya, Turlach & Hyndman 2020
+        subject to  each aggregate is the sum of its parts, x ≥ 0, whole or fixed where wanted
+
+    A reconciler of `hierarchicalforecast`: ``HierarchicalReconciliation([Reconciler("wls_struct")])``. That
+    package is not needed for `reconcile`.
+
+    Negative base forecasts stay what they are in the objective. (`MinTrace(nonnegative=True)` of
+    hierarchicalforecast 1.5.3 first sets them to 0, which is another problem.)
+
+    Parameters
+    ----------
+    weights : "ols", "wls_struct", "wls_var", or array of shape (series,)
+        Weights 1; 1/number of bottom series in it; 1/mean squared in-sample residual; or given ones.
+    nonnegative : bool
+    whole : bool
+        Whole forecasts. Along a tree they are optimal. Otherwise the relaxed ones are rounded, and the gap to
+        the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰ first, and weights to whole
+        numbers with three digits or more.
+    fixed : sequence of str
+        Levels (keys of `tags`) or series whose base forecasts stay as they are.
+    lower, upper : number or array of shape (series,), optional
+        Bounds. Default: 0 if `nonnegative`, and no upper bound.
+    loss : "squared" or "absolute"
+        With "absolute", the sum of w |x − y|; a linear program, solved by HiGHS.
+
+    Attributes
+    ----------
+    certificates : list of Certificate
+        After a call: the proofs of all problems. Many dates along one tree are one problem.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown, or options contradict each other.
+
+    Examples
+    --------
+    >>> reconciler = Reconciler("ols")
+    >>> summing = [[1, 1], [1, 0], [0, 1]]
+    >>> reconciler.fit_predict(summing, np.array([[10.0], [4.0], [-3.0]]))["mean"].ravel().tolist()
+    [7.0, 7.0, 0.0]
+    >>> reconciler.certificates[0].optimal
+    True
+    """
+
+    fitted = True
+    is_sparse_method = True
+    is_strictly_hierarchical = False
+    sampler = None
+
+    def __init__(
+        self,
+        weights: str | ArrayLike = "ols",
+        *,
+        nonnegative: bool = True,
+        whole: bool = False,
+        fixed: Sequence[str] = (),
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        loss: str = "squared",
+    ) -> None:
+        if isinstance(weights, str) and weights not in WEIGHTS:
+            more = "mint_shrink and other full covariances are not separable. " if "mint" in weights else ""
+            raise InputError(f"{more}{unknown_name(weights, WEIGHTS, 'no weights')}")
+        if loss not in ("squared", "absolute"):
+            raise InputError(unknown_name(loss, ("squared", "absolute"), "no loss"))
+        if isinstance(fixed, str):
+            raise InputError(f"`fixed` must be a list of levels or series, got {fixed!r}")
+        self.weights, self.nonnegative, self.whole = weights, nonnegative, whole
+        self.fixed, self.lower, self.upper, self.loss = tuple(fixed), lower, upper, loss
+        self.insample = isinstance(weights, str) and weights == "wls_var"
+        self.certificates: list[Certificate] = []
+        name = weights if isinstance(weights, str) else "given"
+        chosen = {"nonnegative": nonnegative, "whole": whole, "fixed": "+".join(self.fixed), "loss": loss}
+        plain = {"nonnegative": True, "whole": False, "fixed": "", "loss": "squared"}
+        # hierarchicalforecast names its columns by this.
+        self._init_params = {"weights": name, **{k: v for k, v in chosen.items() if v != plain[k]}}
+
+    @property
+    def name(self) -> str:
+        """The name of the method in columns of results, as hierarchicalforecast builds it."""
+        return "_".join(["Reconciler", *(f"{key}-{value}" for key, value in self._init_params.items())])
+
+    def fit_predict(
+        self,
+        S: Any,
+        y_hat: NDArray[Any],
+        y_insample: NDArray[Any] | None = None,
+        y_hat_insample: NDArray[Any] | None = None,
+        tags: Mapping[str, Any] | None = None,
+        level: Any = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Reconcile forecasts.
+
+        Parameters
+        ----------
+        S : array or sparse matrix of 0 and 1, shape (series, bottom)
+            The summing matrix; its last rows are the identity.
+        y_hat : array, shape (series, dates)
+            Base forecasts; dates, samples and quantiles alike.
+        y_insample, y_hat_insample : arrays, shape (series, observations), optional
+            Past values and their in-sample forecasts, for "wls_var".
+        tags : mapping of str to int arrays, optional
+            The rows of each level, for `fixed`.
+
+        Returns
+        -------
+        dict
+            ``"mean"``: the reconciled forecasts, shape (series, dates); float64, or int64 if `whole`.
+
+        Raises
+        ------
+        InputError
+            If something in the input is wrong.
+        NotSolved
+            If bounds leave no answer, or a proof fails.
+        """
+        if level is not None:
+            raise InputError(
+                "reconcile samples or quantiles as columns of their own: `level` is not supported"
+            )
+        structure = structure_of(S)
+        base = np.asarray(y_hat, float)
+        if base.ndim != 2 or base.shape[0] != structure.series:
+            raise InputError(f"the forecasts have shape {base.shape}; there are {structure.series} series")
+        if not np.isfinite(base).all():
+            raise InputError(
+                f"a forecast of series {int(np.argwhere(~np.isfinite(base))[0, 0])} is not finite"
+            )
+        weights = self._weights(structure, y_insample, y_hat_insample)
+        fixed = np.zeros(structure.series, bool)
+        for chosen in self.fixed:
+            if chosen not in (tags or {}):
+                raise InputError(unknown_name(str(chosen), [*(tags or {})], "no level"))
+            fixed[np.asarray((tags or {})[chosen], np.int64)] = True
+        self.certificates = []
+        return {"mean": self._solved(structure, base, weights, fixed)}
+
+    __call__ = fit_predict
+
+    def reconcile(
+        self,
+        Y_hat_df: Any,
+        S_df: Any,
+        tags: Mapping[str, Any] | None = None,
+        Y_df: Any = None,
+        *,
+        id_col: str = "unique_id",
+        time_col: str = "ds",
+        target_col: str = "y",
+    ) -> Any:
+        """Reconcile every column of forecasts of a long table.
+
+        Parameters
+        ----------
+        Y_hat_df : DataFrame of pandas or polars
+            `id_col`, `time_col`, and a column of numbers for each model, sample or quantile.
+        S_df : DataFrame, SummingMatrix, or hierarchicalforecast's SMatrix
+        tags : mapping of str to arrays of names, optional
+            The series of each level, for `fixed`.
+        Y_df : DataFrame, optional
+            Past values in `target_col`, and in-sample forecasts in the models' columns, for "wls_var".
+
+        Returns
+        -------
+        DataFrame
+            As given, with a column ``model/name`` of reconciled forecasts for each one.
+
+        Raises
+        ------
+        InputError, NotSolved
+            As `fit_predict`.
+        """
+        summing = summing_of(S_df, id_col)
+        frame = as_pandas(Y_hat_df)
+        for column in (id_col, time_col):
+            if column not in frame:
+                raise InputError(unknown_name(column, list(frame.columns), "no column"))
+        place = {name: i for i, name in enumerate(summing.ids)}
+        rows = {level: [place[name] for name in names] for level, names in (tags or {}).items()}
+        rows |= {name: [i] for name, i in place.items() if name in self.fixed and name not in rows}
+        models = [c for c in frame.columns if c not in (id_col, time_col, target_col)]
+        if not models:
+            raise InputError("the table has no columns of forecasts")
+        made, proofs = frame.copy(), []
+        for model in models:
+            values, dates = wide(frame, summing.ids, model, id_col, time_col)
+            past = {}
+            if self.insample:
+                if Y_df is None or model not in as_pandas(Y_df):
+                    raise InputError(f'"wls_var" needs Y_df with the in-sample forecasts of {model!r}')
+                known = as_pandas(Y_df).dropna(subset=[target_col, model])
+                past = {
+                    "y_insample": wide(known, summing.ids, target_col, id_col, time_col)[0],
+                    "y_hat_insample": wide(known, summing.ids, model, id_col, time_col)[0],
+                }
+            found = self.fit_predict(summing.matrix, values, tags=rows, **past)["mean"]
+            at = frame[id_col].map(place).to_numpy(), dates.get_indexer(frame[time_col])
+            made[f"{model}/{self.name}"] = found[at]
+            proofs += self.certificates
+        self.certificates = proofs
+        return like(made, Y_hat_df)
+
+    def _weights(self, structure: Structure, past: Any, fitted: Any) -> Floats:
+        if not isinstance(self.weights, str):
+            weights = np.asarray(self.weights, float)
+            if weights.shape != (structure.series,) or not (np.isfinite(weights) & (weights > 0)).all():
+                raise InputError(f"weights must be {structure.series} positive numbers")
+            return weights
+        if self.weights == "ols":
+            return np.ones(structure.series)
+        if self.weights == "wls_struct":
+            return 1.0 / structure.counts
+        if past is None or fitted is None:
+            raise InputError('"wls_var" needs past values and their in-sample forecasts')
+        variance = np.nanmean((np.asarray(past, float) - np.asarray(fitted, float)) ** 2, axis=1)
+        if not (variance > 0).all():
+            series = int(np.argmin(variance > 0))
+            raise InputError(
+                f"the in-sample forecasts of series {series} are exact: give weights of your own"
+            )
+        return np.asarray(1.0 / variance)
+
+    def _solved(self, structure: Structure, base: Floats, weights: Floats, fixed: Flags) -> NDArray[Any]:
+        free = self.lower is None and self.upper is None and not fixed.any() and self.loss == "squared"
+        if structure.is_tree and free and not self.whole:
+            each = max(1, NODES // (structure.series + 1))
+            parts = [base[:, at : at + each] for at in range(0, base.shape[1], each)]
+            found = [self._along_trees(structure, part, weights) for part in parts]
+            return np.concatenate(found, axis=1) if found else base
+        columns = list(self._one_by_one(structure, base, weights, fixed))
+        return np.stack(columns, axis=1) if columns else base
+
+    def _along_trees(self, structure: Structure, base: Floats, weights: Floats) -> NDArray[Any]:
+        """All dates as one problem: trees beside each other, below a root without a weight."""
+        copies = base.shape[1]
+        tree, noisy = structure.forest(copies), structure.spread(base)
+        each = structure.spread(np.repeat(weights[:, None], copies, axis=1))
+        if self.nonnegative:
+            model: Model = NonNegativeInference(tree, noisy, each)
+        else:
+            with np.errstate(divide="ignore"):
+                model = ConstrainedInference(tree, noisy, 1.0 / each)
+        x, proof = _optimum(model)
+        self.certificates.append(proof)
+        return structure.gathered(x, copies)
+
+    def _one_by_one(
+        self, structure: Structure, base: Floats, weights: Floats, fixed: Flags
+    ) -> Iterator[NDArray[Any]]:
+        """Each date as a problem of its own, with bounds, whole or crossed."""
+        least = self.lower if self.lower is not None else (0.0 if self.nonnegative else -np.inf)
+        lower, upper = (
+            np.array(np.broadcast_to(np.asarray(side, float), structure.series))
+            for side in (least, np.inf if self.upper is None else self.upper)
+        )
+        p = 2 if self.loss == "squared" else 1
+        kept: Any = weights
+        if self.whole:
+            base, kept = np.rint(base * 1024) / 1024, _whole_weights(weights)
+        for column in base.T:
+            low, high = (np.where(fixed, column, side) for side in (lower, upper))
+            if self.whole and np.any(fixed & (column != np.rint(column))):
+                series = int(np.argmax(fixed & (column != np.rint(column))))
+                raise InputError(f"series {series} is fixed at {column[series]:g}, which is not whole")
+            try:
+                model = Reconciliation(
+                    column, structure.aggregate, structure.part, kept, low, high, self.whole, p
+                )
+            except ValueError as refused:
+                raise InputError(str(refused)) from None
+            x, proof = _optimum(model, gap_allowed=self.whole and not structure.is_tree)
+            self.certificates.append(proof)
+            yield x
+
+
+def _whole_weights(weights: Floats) -> NDArray[np.int64]:
+    whole = np.rint(weights / weights.min() * FINENESS).astype(np.int64)
+    return np.asarray(whole // np.gcd.reduce(whole))
+
+
+def _optimum(model: Model, gap_allowed: bool = False) -> tuple[NDArray[Any], Certificate]:
+    """The answer and its proof: by the fast path, else by HiGHS.
+
+    Raises
+    ------
+    NotSolved
+        If there is no answer, or it is not proved.
+    """
+    solution = solve(model, "fast")
+    if solution.x is None:
+        solution = solve(model, "highs")
+    if solution.x is None:
+        raise NotSolved(solution.status, f"no forecasts keep all bounds ({solution.status})")
+    proof = solution.certificate or prove(model, solution.x)
+    if not proof.optimal and not (gap_allowed and proof.gap is not None):
+        raise NotSolved("not proved", f"the forecasts are not proved optimal: {proof.reason}")
+    # Prices of every series would be kept for every date.
+    return np.asarray(solution.x), replace(proof, witness={})

@@ -1,0 +1,349 @@
+"""Forecasts made to add up, nearest to the given ones: along a tree, or along several crossed hierarchies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from models.arithmetic import exact
+from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic.arrays import Array, Flags, Ints
+from models.arithmetic.distance import distance
+from models.arithmetic.exact import Number
+from models.certificate import LEFT, Certificate, Witness, infeasible
+from models.programs.program import Program
+from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.witnesses.arrays import entry
+from models.witnesses.program_certificate import lagrangian_certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Reconciliation:
+    """Coherent forecasts within bounds, nearest to base forecasts in weighted squares or absolute changes.
+
+        minimize    Σ_i w_i |x_i − y_i|^p                Wickramasuriya, Turlach & Hyndman 2020, (4), with
+        subject to  x_a = Σ_{i part of a} x_i            a diagonal matrix of weights
+                    for each aggregate a,
+                    lower ≤ x ≤ upper, and whole if `integer`
+
+    A series may be part of several aggregates (a region's total and a purpose's), and an aggregate may be
+    part of others. `NonNegativeInference` is the same problem along one tree, without upper bounds, and far
+    faster for many series.
+
+    Parameters
+    ----------
+    base : array, shape (series,)
+        Base forecasts y of either sign.
+    aggregate, part : int arrays, shape (links,)
+        Series ``part[k]`` is part of series ``aggregate[k]``.
+    weights : array, shape (series,), optional
+        Positive; for least squares, the inverse of the variance of each forecast's error. Default: 1.
+    lower, upper : array, shape () or (series,), optional
+        Bounds, which may be infinite. Where both are equal, a series is fixed. Default: 0 and infinity.
+    integer : bool
+    p : 1 or 2
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a weight is not positive, a lower bound is above its upper bound, a link is
+        repeated, or a series is part of itself.
+
+    Examples
+    --------
+    A total and two parts, whose forecasts do not add up:
+
+    >>> model = Reconciliation([10, 4, 3], aggregate=[0, 0], part=[1, 2])
+    >>> proof = model.certificate([9, 5, 4], {"prices": [-2]})
+    >>> proof.optimal, proof.objective
+    (True, 3)
+    >>> model.certificate([10, 6, 4], {"prices": [-2]}).gap
+    2
+    """
+
+    base: ArrayLike
+    aggregate: ArrayLike
+    part: ArrayLike
+    weights: ArrayLike | None = None
+    lower: ArrayLike = 0
+    upper: ArrayLike | None = None
+    integer: bool = False
+    p: int = 2
+
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "integer": {"integer": True}}
+    random_up_to: ClassVar[int] = 1_000
+    always_proved: ClassVar[bool] = False  # whole forecasts of crossed hierarchies are rounded
+
+    def __post_init__(self) -> None:
+        base = exact.as_data("base", self.base)
+        weights = np.ones(base.shape, np.int64) if self.weights is None else self.weights
+        weights = exact.as_data("weights", weights)
+        if weights.shape != base.shape:
+            raise ValueError(f"weights have shape {weights.shape}; there are {base.size} series")
+        wrong = np.flatnonzero(weights <= 0)
+        if wrong.size:
+            raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: leave a series without weight out")
+        links = exact.as_data("aggregate", self.aggregate), exact.as_data("part", self.part)
+        for name, ends in zip(("aggregate", "part"), links, strict=True):
+            if ends.dtype != np.int64 or ends.shape != links[0].shape:
+                raise ValueError(f"{name} must be integers, one for each link")
+            wrong = np.flatnonzero((ends < 0) | (ends >= base.size))
+            if wrong.size:
+                raise ValueError(f"{name}[{wrong[0]}] is {ends[wrong[0]]}: series are 0 … {base.size - 1}")
+        if self.p not in (1, 2):
+            raise ValueError(f"p must be 1 or 2, got {self.p!r}")
+        for name, value in zip(("aggregate", "part"), links, strict=True):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "lower", _side("lower", self.lower, base.shape))
+        object.__setattr__(self, "upper", _side("upper", self.upper, base.shape))
+        lower, upper = self.bounds
+        crossed = np.flatnonzero(lower > upper)
+        if crossed.size:
+            i = crossed[0]
+            raise ValueError(f"series {i}: the lower bound {lower[i]} is above the upper bound {upper[i]}")
+        pairs = links[0] * base.size + links[1]
+        if np.unique(pairs).size < pairs.size:
+            a, i = divmod(int(np.sort(pairs)[:-1][np.diff(np.sort(pairs)) == 0][0]), base.size)
+            raise ValueError(f"series {i} is part of series {a} twice")
+        _ = self.height
+
+    @property
+    def data(self) -> tuple[Array, Array]:
+        """``(base, weights)``, shape (series,) each."""
+        return np.asarray(self.base), np.asarray(self.weights)
+
+    @property
+    def links(self) -> tuple[Ints, Ints]:
+        """``(aggregate, part)``."""
+        return np.asarray(self.aggregate), np.asarray(self.part)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """``(lower, upper)``, shape (series,) each."""
+        return np.asarray(self.lower), np.asarray(self.upper)
+
+    @cached_property
+    def height(self) -> Ints:
+        """The longest chain of parts below each series, shape (series,): 0 at the bottom.
+
+        Raises
+        ------
+        ValueError
+            If a series is part of itself.
+        """
+        aggregate, part = self.links
+        height = np.zeros(self.data[0].size, np.int64)
+        for _ in range(self.aggregates.size + 1):
+            taller = height.copy()
+            np.maximum.at(taller, aggregate, height[part] + 1)
+            if np.array_equal(taller, height):
+                return height
+            height = taller
+        raise ValueError(f"series {int(height.argmax())} is part of itself, by way of others")
+
+    @cached_property
+    def aggregates(self) -> Ints:
+        """The series that have parts, in order: one row of the program each."""
+        return np.unique(self.links[0])
+
+    @property
+    def bottom(self) -> Flags:
+        """Which series have no parts."""
+        return np.asarray(self.height == 0)
+
+    def summed(self, x: Array) -> Array:
+        """All series as sums of those at the bottom, shape (series, ...); others in x are ignored."""
+        x = x.copy()
+        aggregate, part = self.links
+        for level in range(1, int(self.height.max(initial=0)) + 1):
+            x[self.height == level] = 0
+            here = self.height[aggregate] == level
+            np.add.at(x, aggregate[here], x[part[here]])
+        return x
+
+    def program(self) -> Program:
+        """The program above."""
+        return self._program
+
+    @cached_property
+    def _program(self) -> Program:
+        base, weights = self.data
+        aggregate, part = self.links
+        rows = self.aggregates
+        entries = (
+            np.concatenate([np.arange(rows.size), np.searchsorted(rows, aggregate)]),
+            np.concatenate([rows, part]),
+            np.repeat([1.0, -1.0], [rows.size, part.size]),
+        )
+        zero = np.zeros(rows.size, np.int64)
+        return Program(
+            "Reconciliation",
+            [Block("x", base.shape, *self.bounds, self.integer)],
+            [rows_of("sums", (rows.size, base.size), entries, zero, zero)],
+            [Term("quadratic" if self.p == 2 else "absolute", np.arange(base.size), weights, base)],
+        )
+
+    def row_prices(self, witness: Witness) -> Array:
+        """The witness is prices of the program's rows."""
+        return np.asarray(witness["prices"])
+
+    def from_row_prices(self, _: Any, prices: Array) -> Witness:
+        """The reverse of `row_prices`."""
+        return {"prices": prices}
+
+    def variables(self, x: Any) -> Array:
+        """An answer as all variables of the program."""
+        return self._answer(x)
+
+    def relaxed(self) -> Self | None:
+        """The same over the reals."""
+        return replace(self, integer=False) if self.integer else None
+
+    def objective(self, x: Any) -> Number:
+        """Σ w |x − y|^p; an `int` or a `Fraction` if data and answer are exact."""
+        base, weights = self.data
+        return distance(self._answer(x), base, self.p, weights)
+
+    def violations(self, x: Any) -> list[str]:
+        """Series that are not whole, out of bounds, or not the sum of their parts."""
+        x = self._answer(x)
+        slack = 0 if self.integer else tolerance_for(x, self.data[0])
+        found = list(fractional(x)) if self.integer else []
+        lower, upper = self.bounds
+        (low, at), (high, _) = exact.comparable(lower, x), exact.comparable(upper, x)
+        for i in np.flatnonzero((at < low - slack) | (at > high + slack)):
+            found.append(f"bounds: series {i} is {x[i]}, not in {lower[i]} … {upper[i]}")
+        aggregate, part = self.links
+        x = exact.widened(x, x.size)
+        held = np.zeros(x.shape, x.dtype)
+        np.add.at(held, aggregate, x[part])
+        for a in self.aggregates[np.abs(held - x)[self.aggregates] > slack]:
+            found.append(f"sums: the parts of series {a} sum to {held[a]}, not {x[a]}")
+        return found
+
+    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
+        """A price λ for the sum of each aggregate; exact, for any prices.
+
+        With the charge c_i = Σ_{a has the part i} λ_a − λ_i on each unit of series i, where λ_i is 0 at the
+        bottom,
+
+            bound  =  Σ_i min over lower ≤ z ≤ upper (whole if `integer`) of ( w |z − y|^p + c z ).
+
+        It is computed without rounding (`models.lagrangian_bound`). Over the reals some prices reach the
+        optimum; over whole numbers too, if the hierarchy is a tree: its matrix is totally unimodular.
+        Without a witness all prices are 0; `solvers.prove` finds others.
+
+        Parameters
+        ----------
+        x : array, shape (series,)
+            In floats, bounds and sums may be broken by a tolerance.
+        witness : mapping, optional
+            ``prices``, shape (aggregates,), in the order of the aggregates' numbers.
+        """
+        x = self._answer(x)
+        objective, broken = self.objective(x), self.violations(x)
+        if not objective < INFINITY:
+            broken.append("x: costs pass what floats hold")
+        if broken:
+            return infeasible(objective, broken)
+        prices = entry(witness, "prices")
+        prices = np.zeros(self.aggregates.size, np.int64) if prices is None else np.asarray(prices)
+        proof = lagrangian_certificate(self._program, x, prices)
+        reason = proof.reason if proof.optimal or proof.bound is None else LEFT
+        if exact.is_exact(x) and all(map(exact.is_exact, self.data)):
+            return replace(proof, reason=reason)
+        bound, gap = proof.bound, proof.gap
+        return replace(
+            proof,
+            objective=objective,
+            bound=None
+            if bound is None
+            else exact.float_below(Fraction(bound))
+            if bound > -INFINITY
+            else bound,
+            gap=None if gap is None else exact.float_above(Fraction(gap)) if gap < INFINITY else gap,
+            reason=reason,
+        )
+
+    def _answer(self, x: Any) -> Array:
+        return answer_of(x, self.data[0].shape, self.integer)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int) -> Self:
+        """Trees and crossed hierarchies; all or none of the series bounded, some of them fixed."""
+        bottom = max(1, size // 2)
+        groups = [rng.integers(0, max(1, bottom // 2), bottom) for _ in range(int(rng.integers(0, 3)))]
+        aggregate, part, series = [], [], bottom
+        for group in groups:
+            numbers = np.unique(group, return_inverse=True)[1]
+            aggregate.append(series + numbers)
+            part.append(np.arange(bottom))
+            series += int(numbers.max()) + 1
+        aggregate.append(np.full(bottom if not groups else numbers.max() + 1, series))
+        part.append(np.arange(bottom if not groups else series - bottom)[-aggregate[-1].size :])
+        if groups:
+            part[-1] = np.arange(series - aggregate[-1].size, series)
+        links = np.concatenate(aggregate), np.concatenate(part)
+        series += 1
+        true: Array = rng.integers(0, int(rng.choice([2, 4, 100])), series)
+        integer = bool(rng.random() < 0.5)
+        plain = cls(np.zeros(series), *links)
+        true = plain.summed(true)
+        base: Array = true + rng.integers(-3, 4, series)
+        weights: Any = rng.integers(1, 5, series)
+        if not integer and rng.random() < 0.5:
+            base = base + rng.normal(size=series)
+            weights = rng.choice([0.05, 1.0, 7.5], series)
+        upper = true + rng.integers(0, 4, series) if rng.random() < 0.5 else INFINITY
+        lower = np.zeros(series, np.int64)
+        if rng.random() < 0.3:
+            fixed = rng.random(series) < 0.3
+            lower, upper = np.where(fixed, true, lower), np.where(fixed, true, upper)
+        return cls(base, *links, weights, lower, upper, integer)
+
+    @classmethod
+    def typical(cls, rng: np.random.Generator, size: int, integer: bool = False) -> Self:
+        """A product by place table with 80 % zeros, and the sums of both: two crossed hierarchies."""
+        places = max(2, round(size**0.5))
+        products = max(2, size // places)
+        true = rng.poisson(rng.lognormal(1, 1, (places, products))) * (rng.random((places, products)) < 0.2)
+        cells = places * products
+        at = np.arange(cells)
+        aggregate = np.concatenate([cells + at // products, cells + places + at % products])
+        top = np.full(places, cells + places + products)
+        links = np.concatenate([aggregate, top]), np.concatenate([at, at, cells + np.arange(places)])
+        series = cells + places + products + 1
+        plain = cls(np.zeros(series), *links)
+        full = plain.summed(np.concatenate([true.ravel(), np.zeros(series - cells, np.int64)]))
+        base = np.rint(full + rng.normal(size=series) * np.sqrt(1 + full)).astype(np.int64)
+        return cls(base, *links, integer=integer)
+
+
+def _side(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """Bounds as an array of numbers, infinite where there are none.
+
+    Raises
+    ------
+    ValueError
+        If they have a wrong shape, or one is not a number.
+    """
+    missing = -INFINITY if name == "lower" else INFINITY
+    side = exact.as_given(missing if given is None else given)
+    if side.ndim == 0:
+        side = np.broadcast_to(side, shape)
+    if side.shape != shape:
+        raise ValueError(f"{name} has shape {side.shape}; there are {shape[0]} series")
+    if side.dtype != object:
+        if side.dtype.kind not in "iuf" or np.isnan(side).any():
+            raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
+        side = side.astype(np.float64 if side.dtype.kind == "f" else np.int64)
+    side = np.array(side)
+    side.flags.writeable = False
+    return side

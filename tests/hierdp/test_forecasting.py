@@ -1,0 +1,177 @@
+"""Reconciled forecasts: coherent, proved, in the manner of hierarchicalforecast."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hierdp.errors import InputError
+from hierdp.forecasting import Reconciler, aggregate
+from hierdp.forecasting.structure import structure_of
+from hierdp.record.step import NotSolved
+from models import Reconciliation
+from solvers import solve
+
+TREE = [["state"], ["state", "shop"]]
+CROSSED = [["state"], ["product"], ["state", "product"]]
+
+
+def sales(seed=0, dates=4):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"state": s, "shop": f"{s}{k}", "product": p, "ds": d, "y": float(rng.poisson(2))}
+        for s in "AB"
+        for k in range(3)
+        for p in "xyz"
+        for d in range(dates)
+    ]
+    return pd.DataFrame(rows)
+
+
+def forecasts(spec, seed=0, dates=4):
+    """Noisy forecasts of every series, the summing matrix, and the levels."""
+    table, summing, tags = aggregate(sales(seed, dates), spec)
+    rng = np.random.default_rng(seed)
+    given = table.assign(naive=table.y + rng.normal(0, 2, len(table)), other=table.y - 1).drop(columns="y")
+    return given, summing, tags
+
+
+def reconciled(reconciler, spec, column="naive", **options):
+    """Base and reconciled forecasts, shape (series, dates), and the matrix that says how they add up."""
+    given, summing, tags = forecasts(spec)
+    found = reconciler.reconcile(given, summing, tags, **options)
+    both = (found.pivot(index="unique_id", columns="ds", values=name).loc[summing.ids].to_numpy()
+            for name in (column, f"{column}/{reconciler.name}"))  # fmt: skip
+    return (*both, summing.matrix.toarray())
+
+
+@pytest.mark.parametrize("spec", [TREE, CROSSED])
+@pytest.mark.parametrize("weights", ["ols", "wls_struct"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"nonnegative": False}, {"whole": True}, {"loss": "absolute"}, {"fixed": ["state"]}, {"upper": 30}],
+    ids=str,
+)
+def test_every_option_gives_coherent_forecasts_and_proofs(spec, weights, options):
+    reconciler = Reconciler(weights, **options)
+    base, made, matrix = reconciled(reconciler, spec)
+    bottom = matrix.shape[1]
+    slack = 0 if reconciler.whole else 1e-9  # sums of at most 18 numbers below 100, in floats
+    np.testing.assert_allclose(made, matrix @ made[-bottom:], rtol=0, atol=slack)
+    if options.get("nonnegative", True):
+        assert made.min() >= -slack
+    if reconciler.whole:
+        assert made.dtype == np.int64
+    if options.get("fixed"):
+        np.testing.assert_allclose(made[:2], base[:2], rtol=0, atol=slack)
+    exactly = not (reconciler.whole and spec is CROSSED)
+    assert all(proof.gap is not None and (proof.optimal or not exactly) for proof in reconciler.certificates)
+
+
+@pytest.mark.parametrize("spec", [TREE, CROSSED])
+def test_least_squares_is_the_projection(spec):
+    base, made, matrix = reconciled(Reconciler("ols", nonnegative=False), spec)
+    expected = matrix @ np.linalg.lstsq(matrix, base, rcond=None)[0]
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-9)  # a well-conditioned system of 18 columns
+
+
+def test_many_dates_at_once_are_the_same_as_each_alone():
+    given, summing, _ = forecasts(TREE)
+    values = given.pivot(index="unique_id", columns="ds", values="naive").loc[summing.ids].to_numpy()
+    together = Reconciler("wls_struct").fit_predict(summing.matrix, values)["mean"]
+    structure, weights = structure_of(summing.matrix), 1 / structure_of(summing.matrix).counts
+    for column, made in zip(values.T, together.T, strict=True):
+        alone = solve(Reconciliation(column, structure.aggregate, structure.part, weights), "fast").x
+        np.testing.assert_allclose(made, alone, rtol=0, atol=1e-9)  # numbers below 100, two methods in floats
+
+
+def test_wls_var_weighs_by_past_residuals():
+    given, summing, _ = forecasts(TREE)
+    past, _, _ = aggregate(sales(1, 30), TREE)
+    past["naive"] = past.y + np.random.default_rng(2).normal(0, 1 + past.y)
+    reconciler = Reconciler("wls_var")
+    found = reconciler.reconcile(given.drop(columns="other"), summing, Y_df=past)
+    variance = (past.y - past.naive).pow(2).groupby(past.unique_id).mean()[summing.ids].to_numpy()
+    other = Reconciler(1 / variance).reconcile(given.drop(columns="other"), summing)
+    np.testing.assert_allclose(found.iloc[:, -1], other.iloc[:, -1], rtol=1e-9, atol=1e-9)
+    with pytest.raises(InputError, match="needs Y_df with the in-sample forecasts of 'naive'"):
+        reconciler.reconcile(given, summing)
+
+
+def test_a_tree_is_found_below_other_levels_and_chains():
+    matrix = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    structure = structure_of(matrix)
+    assert structure.is_tree
+    parent = dict(zip(structure.part.tolist(), structure.aggregate.tolist(), strict=True))
+    assert parent == {1: 0, 2: 0, 3: 1, 4: 1, 5: 2}
+    values = np.arange(12.0).reshape(6, 2)
+    assert np.array_equal(structure.gathered(structure.spread(values), 2), values)
+    assert not structure_of(np.vstack([[[1, 1, 0], [0, 1, 1]], np.eye(3)])).is_tree
+
+
+def test_series_may_be_fixed_by_name():
+    given, summing, tags = forecasts(TREE)
+    found = Reconciler(fixed=["A"]).reconcile(given, summing, tags)
+    own = found[found.unique_id == "A"]
+    np.testing.assert_allclose(own["naive/Reconciler_weights-ols_fixed-A"], own.naive, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Reconciler("mint_shrink"), "full covariances are not separable.*'ols'"),
+        (lambda: Reconciler("wls"), "no weights 'wls'; did you mean 'ols' or 'wls_var'"),
+        (lambda: Reconciler(loss="l1"), "no loss 'l1'"),
+        (lambda: Reconciler(fixed="state"), "must be a list"),
+        (lambda: structure_of([[1, 1], [1, 0]]), "must be the identity"),
+        (lambda: structure_of([[2, 0], [1, 0], [0, 1]]), "0 and 1 only"),
+        (lambda: structure_of([[0, 0], [1, 0], [0, 1]]), "row 0 .* sums nothing"),
+        (lambda: aggregate(sales(), [["city"]]), "no column 'city'"),
+        (lambda: aggregate(sales(), [["shop"], ["state"]]), "the last level has no column 'shop'"),
+        (lambda: Reconciler(fixed=["stat"]).reconcile(*forecasts(TREE)), "no level 'stat'; did you mean"),
+        (lambda: Reconciler().fit_predict(np.eye(2), np.array([[1], [np.inf]])), "series 1 is not finite"),
+        (lambda: Reconciler([1, -1]).fit_predict(np.eye(2), np.ones((2, 1))), "2 positive numbers"),
+        (lambda: Reconciler(lower=3, upper=2).fit_predict(np.eye(2), np.ones((2, 1))), "lower bound 3.0 is"),
+    ],
+)
+def test_wrong_input_is_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_tables_with_missing_or_doubled_rows_are_refused():
+    given, summing, _ = forecasts(TREE)
+    with pytest.raises(InputError, match="series 'A' has no 'naive' for ds 0"):
+        Reconciler().reconcile(given[1:], summing)
+    with pytest.raises(InputError, match="series 'A' has two rows for ds 0"):
+        Reconciler().reconcile(pd.concat([given, given[:1]]), summing)
+    with pytest.raises(InputError, match="1 series have no forecasts, the first of them 'A'"):
+        Reconciler().reconcile(given[given.unique_id != "A"], summing)
+    with pytest.raises(InputError, match="column 'naive' contains text"):
+        Reconciler().reconcile(given.assign(naive="1"), summing)
+
+
+def test_bounds_that_leave_no_answer_are_reported():
+    with pytest.raises(NotSolved, match="no forecasts keep all bounds"):
+        Reconciler(lower=[0, 1, 1], upper=[1, 9, 9]).fit_predict([[1, 1], [1, 0], [0, 1]], np.ones((3, 1)))
+
+
+def test_it_is_a_reconciler_of_hierarchicalforecast():
+    core = pytest.importorskip("hierarchicalforecast.core")
+    given, summing, tags = forecasts(TREE)
+    matrix = pd.DataFrame(summing.matrix.toarray(), columns=summing.ids[-18 // 3 :])
+    matrix.insert(0, "unique_id", summing.ids)
+    reconciler = Reconciler("wls_struct")
+    theirs = core.HierarchicalReconciliation([reconciler]).reconcile(given, tags=tags, S_df=matrix)
+    ours = reconciler.reconcile(given, summing, tags)
+    for column in ("naive", "other"):
+        name = f"{column}/{reconciler.name}"
+        both = theirs.merge(ours, on=["unique_id", "ds"])
+        np.testing.assert_allclose(both[f"{name}_x"], both[f"{name}_y"], rtol=0, atol=1e-9)
+
+
+def test_polars_in_and_out():
+    polars = pytest.importorskip("polars")
+    given, summing, _ = forecasts(TREE)
+    found = Reconciler().reconcile(polars.from_pandas(given), summing)
+    assert isinstance(found, polars.DataFrame)
+    assert found["naive/Reconciler_weights-ols"].min() >= 0

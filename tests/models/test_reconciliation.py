@@ -1,0 +1,118 @@
+"""Reconciled forecasts: optimal along trees, proved gaps elsewhere, clear errors."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from models import NonNegativeInference, Reconciliation, Tree
+from models.testing import instances, whole_answers
+from solvers import prove, solve
+from solvers.fast import NoFastPath, answer
+from tests.models.families import reconciliation
+
+
+@pytest.mark.parametrize("model", list(reconciliation(True, ["tree"], 8)), ids=lambda model: f"{model.p}")
+def test_whole_forecasts_along_a_tree_are_the_best_of_all(model):
+    costs = [model.objective(x) for x in whole_answers(model)]
+    if model.p == 1:
+        with pytest.raises(NoFastPath, match="absolute"):
+            answer(model)
+        x = solve(model, "highs").x
+        proof = prove(model, x)
+    else:
+        x, witness = answer(model)
+        proof = model.certificate(x, witness)
+    assert proof.objective == min(costs)
+    assert proof.optimal
+
+
+def sums_of_the_bottom(model):
+    lower, upper = (side.astype(np.int64) for side in model.bounds)
+    kinds = [range(lower[i], upper[i] + 1) if model.bottom[i] else [0] for i in range(lower.size)]
+    for held in product(*kinds):
+        x = model.summed(np.array(held))
+        if not model.violations(x):
+            yield x
+
+
+def test_rounded_forecasts_of_crossed_hierarchies_come_with_a_true_gap():
+    exactly, checked = 0, 0
+    for model in reconciliation(True, ["crossed"], 40):
+        if model.p == 1:
+            continue
+        try:
+            x, witness = answer(model)
+        except NoFastPath:
+            continue
+        least = min(model.objective(each) for each in sums_of_the_bottom(model))
+        proof = model.certificate(x, witness)
+        assert proof.objective >= least >= proof.bound
+        exactly += proof.objective == least
+        checked += 1
+    assert checked > 50
+    assert exactly > checked / 2
+
+
+@settings(deadline=None)
+@given(instances(Reconciliation, 40))
+def test_forecasts_over_the_reals_are_proved(model):
+    model = model.relaxed() or model
+    try:
+        x, witness = answer(model)
+    except NoFastPath:
+        return
+    assert model.certificate(x, witness).optimal
+    bottom = np.where(model.bottom, x, 0)
+    np.testing.assert_array_equal(model.summed(bottom), x)  # the same additions in the same order
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("integer", [False, True])
+def test_two_solvers_agree(seed, integer):
+    model = Reconciliation.random(np.random.default_rng(seed), 24)
+    if model.integer != integer:
+        model = replace(model, base=np.rint(model.data[0]), weights=None, integer=integer)
+    if integer:  # CP-SAT needs bounds
+        model = replace(model, upper=np.minimum(model.bounds[1], 10_000).astype(np.int64))
+    first = solve(model, "fast")
+    for name in ["cp-sat", "highs"] if integer else ["clarabel", "highs"]:
+        other = solve(model, name)
+        slack = 1e-5 * max(1.0, abs(float(first.objective)))  # the backends' own tolerance
+        assert other.objective <= first.objective + slack
+        assert first.certificate.bound <= other.objective + slack
+
+
+def test_the_same_as_non_negative_inference_along_a_tree():
+    tree = Tree([[0, 0, 0], [0, 0, 1, 1, 2]])
+    noisy, weights = np.array([9, 5, -2, 4, 1, 3, -4, 2, 4]), np.array([1, 2, 3, 1, 2, 2, 5, 1, 1])
+    links = tree.parent[1:], np.arange(1, tree.size)
+    for integer in (False, True):
+        other = NonNegativeInference(tree, noisy, weights, integer)
+        found = solve(Reconciliation(noisy, *links, weights, integer=integer), "fast")
+        np.testing.assert_allclose(found.x, solve(other, "fast").x, atol=1e-12)  # numbers of one digit
+
+
+def test_fixed_series_stay():
+    model = Reconciliation([10, 4, 3], [0, 0], [1, 2], lower=[7, 0, 3], upper=[7, 9, 3])
+    assert solve(model, "fast").x.tolist() == [7, 4, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": [1, 0, 1]}, r"weights\[1\] is 0: leave a series without weight out"),
+        ({"weights": [1]}, "weights have shape"),
+        ({"part": [1, 7]}, r"part\[1\] is 7: series are 0 … 2"),
+        ({"part": [1, 1]}, "series 1 is part of series 0 twice"),
+        ({"aggregate": [0, 1], "part": [1, 0]}, "is part of itself"),
+        ({"lower": [0, 5, 0], "upper": [9, 4, 9]}, "series 1: the lower bound 5 is above the upper bound 4"),
+        ({"lower": ["a", 0, 0]}, "lower must be numbers"),
+        ({"p": 3}, "p must be 1 or 2"),
+    ],
+)
+def test_malformed_data_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Reconciliation(**{"base": [1, 2, 3], "aggregate": [0, 0], "part": [1, 2], **arguments})
