@@ -1,4 +1,4 @@
-"""Reconciled forecasts: `hierdp.forecasting` beside hierarchicalforecast, accuracy, coherence, objective, time.
+"""Reconciled forecasts: `hierdp.forecasting` beside hierarchicalforecast; accuracy, objective, time.
 
 After ``pip install hierarchicalforecast statsforecast`` in an environment of its own beside hierdp's. Part
 "tourism" reconciles forecasts of Australian overnight trips (8 states, 76 regions, 4 purposes) eight quarters
@@ -18,6 +18,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -80,12 +81,12 @@ def methods(weights: str) -> dict[str, Callable[[Problem], Any]]:
     """All methods whose objective has these weights, and those without one."""
     return {
         "hierdp": ours(weights),
-        "hierdp, whole": ours(weights, whole=True),
-        "hierdp, any sign": ours(weights, nonnegative=False),
+        "hierdp whole": ours(weights, whole=True),
+        "hierdp any sign": ours(weights, nonnegative=False),
         "MinTrace": theirs("MinTrace", weights),
-        "MinTrace, nonnegative": theirs("MinTrace", weights, nonnegative=True),
+        "MinTrace nonnegative": theirs("MinTrace", weights, nonnegative=True),
         "MinTraceSparse": theirs("MinTraceSparse", weights),
-        "MinTraceSparse, nonnegative": theirs("MinTraceSparse", weights, nonnegative=True),
+        "MinTraceSparse nonnegative": theirs("MinTraceSparse", weights, nonnegative=True),
         "BottomUp": theirs("BottomUp"),
         "TopDown": theirs("TopDown", "average_proportions"),
         "ERM": theirs("ERM", "closed"),
@@ -198,6 +199,6 @@ def trees(sizes: tuple[int, ...]) -> Iterator[Problem]:
         starts = np.cumsum([0, *(part.shape[0] for part in parts)])
         yield {
             "data": "made-up tree", "base": "made up", "series": matrix.shape[0], "dates": 28,
-            "weights": "wls_struct", "w": 1 / np.asarray(matrix.sum(axis=1)).ravel(), "S": matrix, "y_hat": noisy,
-            "tags": {str(k): np.arange(a, b) for k, (a, b) in enumerate(zip(starts, starts[1:], strict=False))},
+            "weights": "wls_struct", "w": 1 / np.asarray(matrix.sum(axis=1)).ravel(), "S": matrix,
+            "y_hat": noisy, "tags": {str(k): np.arange(a, b) for k, (a, b) in enumerate(pairwise(starts))},
         }  # fmt: skip
