@@ -32,7 +32,6 @@ TINY = zhang2014.Settings(
     range_sizes=3,
     floors=(1.0,),
     sets=("NETTRACE", "GOWALLA-2D"),
-    rule_runs=2,
     tuned_runs=1,
     hierarchy_runs=1,
     hierarchy_epsilons=(1.0,),

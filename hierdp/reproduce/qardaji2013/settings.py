@@ -13,8 +13,6 @@ class Settings:
     ----------
     runs : int
         Runs of each method on each histogram, for Figure 3.
-    time_limit : float
-        Not used, because this study uses no solver.
     matrix_bins : int
         Largest number of bins for the matrix mechanism (the paper: 512).
     search_bins : int
@@ -32,7 +30,6 @@ class Settings:
     """
 
     runs: int = 5
-    time_limit: float = 60.0
     matrix_bins: int = 512
     search_bins: int = 128
     steps: int = 1000

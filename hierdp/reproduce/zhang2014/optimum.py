@@ -39,7 +39,7 @@ def rules(sets: Sets, settings: Settings, seed: int) -> DataFrame:
     `expected_mse` is E(H̃ − H)² per bin given the clusters: their AE on the true counts plus the variance of
     the noise. So the comparison of rules does not depend on the second draw of noise.
     """
-    cases = crossed(data=sets, epsilon=settings.epsilons, run=range(settings.rule_runs))
+    cases = crossed(data=sets, epsilon=settings.epsilons, run=range(settings.runs))
     return all_rows(_rules, cases, "clustering rules", (sets, seed))
 
 
@@ -96,7 +96,7 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
     texts = [
         "The same noisy, thresholded, sorted counts clustered by each rule. Cost: the objective of Theorem "
         "4.2 on those counts, over its minimum. Error: the expected squared error by bin on the true counts, "
-        f"given the clusters; ratios are means of {settings.rule_runs} runs, ± their standard deviation; "
+        f"given the clusters; ratios are means of {settings.runs} runs, ± their standard deviation; "
         "closer: the number of runs in which the rule has a lower error than the optimum. Seconds are "
         "medians; those of AHP and AHP-empirical include their proofs.",
         f"“{KNOWN}”: the best clusters for the same ε₂ if the counts and their order were known, which is "

@@ -84,8 +84,6 @@ class Settings:
         Number of sizes of ranges, from one bin to half of the bins.
     floors : tuple of float
         Floors for `hierdp.metrics.histogram.kld`, in people, to compare with its default.
-    rule_runs : int
-        Runs of the clustering rules on the same counts.
     tuned_runs : int
         Runs of each value of each parameter in the comparison with tuned parameters.
     bound_runs : int
@@ -115,7 +113,6 @@ class Settings:
     sf_runs: int = 3
     range_sizes: int = 12
     floors: tuple[float, ...] = (1.0, 1e-6)
-    rule_runs: int = 10
     tuned_runs: int = 5
     bound_runs: int = 3
     hierarchy_runs: int = 10
@@ -127,7 +124,6 @@ QUICK = Settings(
     epsilons=(0.1,),
     sets=("Search Log, rebuilt", "NetTrace, rebuilt"),
     range_sizes=8,
-    rule_runs=1,
     tuned_runs=1,
     bound_runs=1,
     hierarchy_runs=1,
