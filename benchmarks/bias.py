@@ -2,8 +2,8 @@
 
 The data sets and releases are those of the benchmark of intervals. A row is a data set, a class of true
 counts of the finest level, and a number k: the mean and the root mean squared error of sums of k counts of
-the class, drawn at random for each release; and, where all counts are measured, those of the unbiased estimates
-of ``hierdp query --unbiased``.
+the class, drawn at random for each release; and, where all counts are measured, those of the unbiased
+estimates of ``hierdp query --unbiased``.
 """
 
 from __future__ import annotations
