@@ -560,21 +560,43 @@ def class_of(counts: Any) -> Any:
     return np.searchsorted(CLASSES, counts, side="right") - 1
 
 
+ENOUGH = 300
+"""Classes of a level with fewer counts say little of a coverage near 90 %."""
+
+
 def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What each method covers, and how wide its intervals are where it covers often enough."""
-    rows = rows.assign(set=rows["data"].str.replace(r"precincts of \w+", "precincts", regex=True))
-    by = rows.groupby(["set", "interval", "confidence", "least"], sort=False)
-    made = by.agg(
+    rows = rows.assign(data=rows["data"].str.replace(r"precincts of \w+", "precincts", regex=True))
+    enough = rows[rows["counts"] >= ENOUGH]
+    made = enough.groupby(["data", "interval", "confidence", "least"], sort=False).agg(
         levels=("level", "size"),
         least_covered=("covered", "min"),
         most_covered=("covered", "max"),
         width=("width", "median"),
-    ).reset_index()
-    return {"Coverage and width": made, "Width where 90 % are covered": equal(made)}
+    )
+    made = made.reset_index()
+    named = ("linear programs", "measured, the same counts")
+    few = rows[rows["interval"].isin(named)].groupby(["data", "interval"], sort=False)
+    return {
+        "Coverage and width": made,
+        "Width where 90 % are covered in every class": equal(made),
+        "Linear programs": few.apply(_pooled, include_groups=False).reset_index(),
+    }
 
 
 def equal(made: pd.DataFrame) -> pd.DataFrame:
-    """The width at the least confidence with which every level of a class is covered 88 % of the time."""
-    enough = made[made["least_covered"] >= 0.88].sort_values("confidence", kind="stable")
-    first = enough.drop_duplicates(["set", "interval", "least"])
-    return first.pivot_table("width", ["set", "interval"], "least", sort=False).reset_index()
+    """The widths at the least confidence with which all classes and levels are covered 88 % of the time."""
+    found = []
+    for (data, how), part in made.groupby(["data", "interval"], sort=False):
+        covered = part.groupby("confidence")["least_covered"].min()
+        first = covered[covered >= 0.88].index.min()
+        widths = part[part["confidence"] == first].set_index("least")["width"]
+        found.append({"data": data, "interval": how, "confidence": first, **widths})
+    return pd.DataFrame(found)
+
+
+def _pooled(part: pd.DataFrame) -> pd.Series:
+    """Of all counts of all classes and levels."""
+    shares = part["counts"] / part["counts"].sum()
+    held = {name: float((part[name] * shares).sum()) for name in ("covered", "width")}
+    return pd.Series({"counts": int(part["counts"].sum()), **held})
