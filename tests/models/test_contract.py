@@ -19,6 +19,7 @@ from models.testing import check_model, shared_functions, whole_answers
 from solvers import fast, prove, solve
 from tests.marks import quick
 from tests.models.families import CONTRACTS
+from tests.models.test_hostile import COSTLY
 
 SUMS = {
     "Clustering": ["models.clustering:Clustering.sums"],
@@ -68,25 +69,31 @@ def test_the_contract(name):
 @pytest.mark.parametrize(
     "name", [name for name in CONTRACTS if "convex" not in name and name != "JointTables"]
 )
-@pytest.mark.parametrize("number", [4, pytest.param(80, marks=pytest.mark.slow)])
-def test_a_search_finds_a_witness_for_any_answer(name, number):
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_search_finds_a_witness_for_any_answer(name, times):
     """`prove` judges each answer by its cost, also where the certificate alone finds no gap."""
-    promises, worse = CONTRACTS[name].promises, 0
-    for model in some(name, number, seed=7):
+    promises, worse, left = CONTRACTS[name].promises, 0, times * (30 if name in COSTLY else 300)
+    for model in some(name, 5_000, seed=7):
         if found(model)[0] is None:  # over the reals with a window, there is no fast path
             continue
         best = model.objective(found(model)[0])
-        for x in itertools.islice(promises.get("answers", whole_answers)(model), 40):
+        for x in itertools.islice(promises.get("answers", whole_answers)(model), min(40, left)):
             proof, miss = prove(model, x), model.objective(x) - best
             in_floats = isinstance(proof.gap, float) or isinstance(miss, float)
             near = FLOAT_TOLERANCE * max(1.0, abs(float(best))) if in_floats else 0
             assert proof.bound <= best + near
             assert proof.gap >= miss - near
+            own = model.certificate(x)
+            assert own.bound <= best + near
+            assert not own.optimal or miss <= near, (model, x)
             if promises.get("exact_gap", True):
                 assert abs(proof.gap - miss) <= near, (model, x)
                 assert proof.optimal == (miss <= near), (model, x)
             worse += miss > near
-    assert worse or number < 10
+            left -= 1
+        if not left:
+            break
+    assert worse
 
 
 @pytest.mark.slow
