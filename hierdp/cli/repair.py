@@ -11,7 +11,7 @@ from hierdp.cli.app import complete
 from hierdp.cli.common import columns, console, number
 from hierdp.errors import InputError
 
-OF_TABLES = "levels", "count", "standard_error", "scale", "law", "fixed", "root"
+OF_TABLES = "by", "levels", "count", "standard_error", "scale", "law", "fixed", "root"
 OF_RELEASES = "repair", "merge", "backend", "time_limit"
 """Options for tables of counts, and for releases."""
 
@@ -21,6 +21,9 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 @click.option("--levels", metavar="COLUMNS", callback=lambda *given: given[2] and columns(given[2]),
               help="The columns of regions, from coarse to fine: state,county. On rows of inner regions the "
                    "finer ones are empty; on the root's row all are.")  # fmt: skip
+@click.option("--by", metavar="COLUMNS", callback=lambda *given: given[2] and columns(given[2]),
+              help="Columns that tell independent tables apart, such as dates: each is repaired by "
+                   "itself.")  # fmt: skip
 @click.option(
     "--count",
     metavar="COLUMN",
@@ -91,6 +94,7 @@ def repair(
     hierdp repair noisy.csv --levels state,county --count people --standard-error se --out repaired
     hierdp repair noisy.csv --levels state,county --count people --scale 2 --law Laplace --out repaired
     hierdp repair forecast.csv --levels region,shop --count sales --fixed root --out whole
+    hierdp repair forecasts.csv --by date --levels region,shop --count sales --method whole --out whole
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
     """

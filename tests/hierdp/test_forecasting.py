@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hierdp import repair
+from hierdp.check import FAILS, check
 from hierdp.errors import InputError
 from hierdp.forecasting import Reconciler, aggregate
 from hierdp.forecasting.structure import structure_of
@@ -175,3 +177,29 @@ def test_polars_in_and_out():
     found = Reconciler().reconcile(polars.from_pandas(given), summing)
     assert isinstance(found, polars.DataFrame)
     assert found["naive/Reconciler_weights-ols"].min() >= 0
+
+
+METHODS = ["least-squares", "non-negative", "whole", "hierarchy-qip", "chebyshev", "least-absolute"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_repair_takes_many_tables_at_once(method, tmp_path):
+    given, _, _ = forecasts(TREE, dates=3)
+    names = given.unique_id.str.split("/", expand=True)
+    table = given.assign(state=names[0], shop=names[1], naive=given.naive.round().astype(int))
+    table = table.rename(columns={"ds": "day"}).assign(model="m")
+    made = repair(table, levels=["state", "shop"], count="naive", method=method, by=["day", "model"])
+    for day, part in table.groupby("day"):
+        alone = repair(part, levels=["state", "shop"], count="naive", method=method).table
+        own = made.table[made.table.region.str.startswith(f"{day}/m")]
+        assert own.region.str.removeprefix(f"{day}/m/").tolist()[1:] == alone.region.tolist()[1:]
+        # Numbers below 100 by the same method; whole ones are the same.
+        np.testing.assert_allclose(own["count"], alone["count"], rtol=0, atol=1e-9)
+    made.write(tmp_path / "made")
+    assert not [one for one in check(tmp_path / "made") if one.verdict == FAILS]
+
+
+def test_a_row_without_its_table_is_named():
+    table = pd.DataFrame({"day": [1, None], "shop": ["x", "y"], "n": [1, 2]})
+    with pytest.raises(InputError, match="row 2 has no day: each row belongs to a table"):
+        repair(table, levels=["shop"], count="n", by=["day"])

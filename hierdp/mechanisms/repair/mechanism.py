@@ -61,6 +61,7 @@ def repair(
     window: int | None = None,
     root: str = "all",
     root_level: str = "root",
+    by: Sequence[str] = (),
 ) -> Repair:
     """Make counts consistent along a hierarchy that somebody else has noised or estimated.
 
@@ -96,6 +97,9 @@ def repair(
         Largest change of a given count below the root, or below the finest fixed level; for "hierarchy-qip".
     root, root_level : str
         Names of the region above all others, and of its level.
+    by : sequence of str
+        Columns that tell independent tables apart, such as dates or models. Each table has a region of the
+        first level, whose name stands before those of its own regions.
 
     Returns
     -------
@@ -120,14 +124,14 @@ def repair(
     >>> made.table[["region", "count"]].values.tolist()
     [['all', 10], ['A', 3], ['B', 7], ['A1', 3], ['A2', 0], ['B1', 7]]
     """
-    options = Options(method, as_names(fixed), window)
+    options = Options(method, as_names(fixed), window, bool(by))
     if isinstance(source, Measurements):
         if not source.from_elsewhere:
             raise InputError("these are measurements of a release: use hierdp.open(folder).repair(method)")
         known = [part.errors for part in source if part.errors is not None]
         standard_error = "standard_error" if any(np.isfinite(one).any() for one in known) else None
         count = "count"
-    given = read_given(source, levels, count, standard_error, root, root_level, options.fixed)
+    given = read_given(source, levels, count, standard_error, root, root_level, options.fixed, by)
     regions = given.hierarchy.tree.size
     progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
     steps = Steps()

@@ -71,6 +71,8 @@ class Options:
     method: str
     fixed: tuple[str, ...] = ()
     window: int | None = None
+    tables: bool = False
+    """Whether the regions of the first level are independent tables."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -201,13 +203,15 @@ def _below_fixed(
     solving: Solving,
     model_of: Callable[[Tree, Ints, NDArray[Any], int], Model],
 ) -> NDArray[Any]:
-    """Solve a problem of a given total below each fixed region; or one, with the total of least squares."""
+    """Solve a problem of a given total below each fixed region; or of each table, by least squares."""
     tree = given.hierarchy.tree
     if options.fixed:
         level = given.fixed_level(options.fixed)
         totals = given.counts[tree.nodes_of(level)].astype(np.int64).tolist()
     else:
-        level, totals = 0, [max(0, round(float(_least_squares(given, options, solving)[0])))]
+        level = int(options.tables)
+        found = _least_squares(given, options, solving)[tree.nodes_of(level)]
+        totals = [max(0, round(total)) for total in found.tolist()]
     found = np.zeros(tree.size, np.int64)
     problems = zip(totals, subtrees(tree, level, given.measured), strict=True)
     for total, (nodes, below) in progress.steps(problems, "problems solved", len(totals)):

@@ -32,6 +32,7 @@ def read_given(
     root: str = "all",
     root_level: str = "root",
     fixed: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> InputCounts:
     """The counts in a table, with their regions.
 
@@ -48,6 +49,8 @@ def read_given(
         Names of the region above all others, and of its level.
     fixed : sequence of str
         Levels whose counts may have an empty standard error.
+    by : sequence of str
+        Columns that tell independent tables apart: one more level, above the others.
 
     Raises
     ------
@@ -55,14 +58,15 @@ def read_given(
         If a column is missing or does not hold such values, a region has two rows, an inner region has no
         regions below it, or a region of the last level has no row. The message names the region.
     """
-    levels = as_names(levels)
+    levels, by = as_names(levels), as_names(by)
     table = read(source.to_frame() if isinstance(source, Measurements) else source)
-    columns_named = [*levels, count, *([] if standard_error is None else [standard_error])]
+    columns_named = [*by, *levels, count, *([] if standard_error is None else [standard_error])]
     if len(set(columns_named)) < len(columns_named):
         raise InputError(
             f"a column is named twice among {listed(columns_named)}; each level needs its own column"
         )
     texts = {f"level{k}": text_of(column_of(table, name, FILE)) for k, name in enumerate(levels)}
+    texts |= {f"by{k}": text_of(column_of(table, name, FILE)) for k, name in enumerate(by)}
     values = {"count": column_of(table, count, FILE)}
     if standard_error is not None:
         values["error"] = column_of(table, standard_error, FILE)
@@ -70,6 +74,9 @@ def read_given(
     if not rows.num_rows:
         raise InputError(f"{FILE} has no rows")
     columns = [rows[f"level{k}"].to_numpy(zero_copy_only=False) for k in range(len(levels))]
+    if by:
+        keys = [rows[f"by{k}"].to_numpy(zero_copy_only=False) for k in range(len(by))]
+        columns, levels = _with_keys(columns, keys, by), ("/".join(by), *levels)
     depth = _depths(columns, levels)
     hierarchy = _hierarchy(columns, depth, levels, root, root_level)
     node = _nodes(hierarchy, columns, depth)
@@ -87,6 +94,22 @@ def read_given(
         errors = np.full(hierarchy.size, np.nan)
         errors[node] = given
     return InputCounts(hierarchy, counts, measured, errors)
+
+
+def _with_keys(
+    columns: Sequence[NDArray[Any]], keys: Sequence[NDArray[Any]], by: Sequence[str]
+) -> list[NDArray[Any]]:
+    """The key of each row's table as a column, and before the names of its regions, which it makes unique."""
+    for name, key in zip(by, keys, strict=True):
+        empty = np.array([value is None for value in key])
+        if empty.any():
+            raise InputError(f"row {int(np.argmax(empty)) + 1} has no {name}: each row belongs to a table")
+    key = np.array(["/".join(parts) for parts in zip(*keys, strict=True)], dtype=object)
+    named = [
+        np.array([None if v is None else f"{k}/{v}" for k, v in zip(key, column, strict=True)], dtype=object)
+        for column in columns
+    ]
+    return [key, *named]
 
 
 def _depths(columns: Sequence[NDArray[Any]], levels: Sequence[str]) -> Ints:

@@ -75,6 +75,8 @@ def settings_of(given: InputCounts, options: Options) -> dict[str, Any]:
         "window": options.window,
         "weights": "equal" if given.errors is None else WEIGHTS.get(options.method, "1 / standard error²"),
     }
+    if options.tables:
+        settings["tables"] = True
     if hierarchy.levels[0] in options.fixed:
         settings["total"] = int(given.counts[0])
     return settings
@@ -82,4 +84,4 @@ def settings_of(given: InputCounts, options: Options) -> dict[str, Any]:
 
 def options_of(method: str, settings: Mapping[str, Any]) -> Options:
     """The options in a manifest."""
-    return Options(method, tuple(settings["fixed"]), settings["window"])
+    return Options(method, tuple(settings["fixed"]), settings["window"], bool(settings.get("tables")))
