@@ -156,6 +156,13 @@ def pot(given: Problem) -> adapters.Claim:
     return adapters.emd(plan, given["a"], given["b"], given["M"], log)
 
 
+def pot_cost(given: Problem) -> adapters.Claim:
+    import ot
+
+    cost, log = ot.emd2(given["a"], given["b"], given["M"], log=True, return_matrix=True)
+    return adapters.emd2(cost, given["a"], given["b"], given["M"], log)
+
+
 def line(rng: Any, kind: str) -> Problem:
     n, m = rng.integers(1, 6, 2)
     return {"u": numbers(rng, kind, n), "v": numbers(rng, kind, m), "a": rng.integers(1, 5, n)}
@@ -238,15 +245,24 @@ def scipy_linprog(given: Problem) -> adapters.Claim:
 
 
 def forecasts(rng: Any, kind: str) -> Problem:
-    return {"y_hat": numbers(rng, kind, 7)}
+    past = numbers(rng, kind, (7, 20))
+    return {"y_hat": numbers(rng, kind, 7), "past": past, "fitted": past + numbers(rng, kind, (7, 20))}
 
 
-def reconciled(given: Problem) -> adapters.Claim:
-    from hierarchicalforecast.methods import MinTrace
+def reconciled(method: str) -> Callable[[Problem], adapters.Claim]:
+    def claim(given: Problem) -> adapters.Claim:
+        from hierarchicalforecast.methods import MinTrace
 
-    S = np.vstack([np.ones((1, 4)), np.kron(np.eye(2), np.ones((1, 2))), np.eye(4)])
-    found = MinTrace(method="wls_struct").fit_predict(S=S, y_hat=given["y_hat"][:, None])["mean"]
-    return adapters.reconciliation(found[:, 0], S, given["y_hat"], S.sum(axis=1))
+        S = np.vstack([np.ones((1, 4)), np.kron(np.eye(2), np.ones((1, 2))), np.eye(4)])
+        search, y_hat = MinTrace(method=method), given["y_hat"]
+        past = (
+            {} if method == "wls_struct" else {"y_insample": given["past"], "y_hat_insample": given["fitted"]}
+        )
+        found = search.fit_predict(S=S, y_hat=y_hat[:, None], **past)["mean"][:, 0]
+        variance = S.sum(axis=1) if method == "wls_struct" else np.asarray(search.W)
+        return adapters.reconciliation(found, S, y_hat, variance)
+
+    return claim
 
 
 PEERS = (
@@ -262,13 +278,15 @@ PEERS = (
     Peer("scipy", "optimize.linear_sum_assignment", EXACT, costs, scipy_assignment),
     Peer("lap", "lapjv", EXACT, square, lap),
     Peer("POT", "emd", EXACT, masses, pot),
+    Peer("POT", "emd2", EXACT, masses, pot_cost),
     Peer("scipy", "stats.wasserstein_distance", EXACT, line, scipy_wasserstein),
     Peer("networkx", "network_simplex", EXACT, network, networkx_flow("network_simplex")),
     Peer("networkx", "capacity_scaling", EXACT, network, networkx_flow("capacity_scaling")),
     Peer("ortools", "SimpleMinCostFlow", EXACT, network, ortools_flow),
     Peer("networkx", "shortest_path", EXACT, roads, networkx_path),
     Peer("scipy", "optimize.linprog", EXACT, program, scipy_linprog),
-    Peer("hierarchicalforecast", "MinTrace, wls_struct", EXACT, forecasts, reconciled),
+    Peer("hierarchicalforecast", "MinTrace, wls_struct", EXACT, forecasts, reconciled("wls_struct")),
+    Peer("hierarchicalforecast", "MinTrace, mint_shrink", EXACT, forecasts, reconciled("mint_shrink")),
 )
 
 

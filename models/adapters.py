@@ -237,6 +237,34 @@ def emd(
     return claim._replace(witness=None if prices is None else {"prices": prices})
 
 
+def emd2(cost: float, a: ArrayLike, b: ArrayLike, M: ArrayLike, log: Mapping[str, Any]) -> Claim:
+    """POT's ``ot.emd2(a, b, M, log=True, return_matrix=True)``: a cost; plan and dual values in `log`.
+
+    The program's first variable is the cost claimed, at least that of the plan.
+
+    Examples
+    --------
+    >>> log = {"G": [[0.5, 0.0], [0.0, 0.5]], "u": [0.0, 0.0], "v": [0.0, 0.0]}
+    >>> emd2(0.0, [0.5, 0.5], [0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], log).certificate().optimal
+    True
+    >>> emd2(0.1, [0.5, 0.5], [0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], log).certificate().optimal
+    False
+    """
+    M, G, sides = (
+        np.asarray(M, float),
+        np.asarray(log["G"], float),
+        [np.asarray(part, float) for part in (a, b)],
+    )
+    rows, columns = M.shape
+    sums = [np.kron(np.eye(rows), np.ones(columns)), np.kron(np.ones(rows), np.eye(columns))]
+    matrix = np.block([[np.ones((1, 1)), -M.ravel()[None]], [np.zeros((rows + columns, 1)), np.vstack(sums)]])
+    most = np.append(INFINITY, np.minimum(sides[0][:, None], sides[1][None]).ravel())  # follow from the rows
+    low, masses = np.append(-INFINITY, np.zeros(M.size)), np.concatenate(sides)
+    x, c = np.append(cost, G.ravel()), np.eye(1, 1 + M.size)[0]
+    claim = linear_program(x, c, matrix, np.append(0, masses), np.append(INFINITY, masses), (low, most))
+    return claim._replace(witness={"prices": np.concatenate([[1.0], np.ravel(log["u"]), np.ravel(log["v"])])})
+
+
 def wasserstein_distance(
     distance: float,
     u_values: ArrayLike,
@@ -492,6 +520,47 @@ def milp(
     return linear_program(res.x, c, matrix, sides[0], sides[1], box, whole == 1)
 
 
+def highs(solver: Any) -> Claim:
+    """A ``highspy.Highs`` that has run: its model, its answer, and the dual values of its rows.
+
+    A maximization becomes the minimization of the negated costs, and the offset is left out.
+
+    Examples
+    --------
+    >>> import highspy
+    >>> solver = highspy.Highs()
+    >>> solver.silent()
+    >>> x, y = solver.addVariable(0, 4), solver.addVariable(0, 4)
+    >>> row = solver.addConstr(x + 3 * y <= 6)
+    >>> status = solver.maximize(x + 2 * y)
+    >>> highs(solver).certificate().optimal
+    True
+
+    Raises
+    ------
+    ValueError
+        If the model has a Hessian, or variables that are neither real nor whole.
+    """
+    lp, found = solver.getLp(), solver.getSolution()
+    if solver.getModel().hessian_.dim_:
+        raise ValueError("models with a Hessian are not supported")
+    kinds = [int(kind) for kind in lp.integrality_] or [0] * lp.num_col_
+    if set(kinds) > {0, 1}:
+        raise ValueError("semi-continuous and semi-integer variables are not supported")
+    held, ends = lp.a_matrix_, (lp.num_row_, lp.num_col_)
+    by_rows = str(held.format_).endswith("kRowwise")
+    kind = scipy.sparse.csr_matrix if by_rows else scipy.sparse.csc_matrix
+    matrix = kind((np.asarray(held.value_), np.asarray(held.index_), np.asarray(held.start_)), ends)
+    sign = -1 if str(lp.sense_).endswith("kMaximize") else 1
+    lower, upper, least, most = (
+        np.asarray(side) for side in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_)
+    )
+    c, x = sign * np.asarray(lp.col_cost_), np.asarray(found.col_value)
+    claim = linear_program(x, c, matrix, lower, upper, (least, most), np.array(kinds) == 1)
+    prices = sign * np.asarray(found.row_dual)
+    return claim._replace(witness={"prices": prices} if found.dual_valid else None)
+
+
 def reconciliation(
     y_tilde: ArrayLike, S: ArrayLike, y_hat: ArrayLike, variance: ArrayLike = 1, nonnegative: bool = False
 ) -> Claim:
@@ -500,7 +569,8 @@ def reconciliation(
         minimize Σ_i (y_i − ŷ_i)²/variance_i  subject to  y = S b  (with `nonnegative`: b ≥ 0)
 
     The last rows of S, one for each bottom series, are the identity. The variances of the method ``ols`` are
-    1, those of ``wls_struct`` the sums of the rows of S. Methods with covariances are not supported.
+    1, those of ``wls_struct`` the sums of the rows of S. A matrix is taken as covariances W, as those of
+    ``mint_cov`` and ``mint_shrink``: with W = L Lᵀ, the cost is Σ r² with L r = y − ŷ.
 
     Examples
     --------
@@ -514,14 +584,31 @@ def reconciliation(
     n, m = S.shape
     if not np.array_equal(S[n - m :], np.eye(m)):
         raise ValueError("the last rows of S must be the identity: the bottom series themselves")
-    weights = 1 / np.broadcast_to(np.asarray(variance, float), n)
-    # An answer of 0 costs Σ w·ŷ², so no best answer is further from the forecasts than these limits.
-    cost = float((weights * y_hat * y_hat).sum())
-    reach = 1 + 2 * np.abs(y_hat) + 2 * np.sqrt(cost / weights)
-    matrix = scipy.sparse.hstack([scipy.sparse.identity(n), -scipy.sparse.csr_matrix(S)], format="csr")
-    bottom = Block("b", (m,), 0 if nonnegative else -reach[n - m :], reach[n - m :])
-    rows = Rows("y = S b", matrix, np.zeros(n), np.zeros(n))
-    squares = Term("quadratic", np.arange(n), weights, y_hat)
-    program = Program("reconciliation", [Block("y", (n,), -INFINITY), bottom], [rows], [squares])
-    prices = 2 * weights * (y - y_hat)
-    return Claim(program, np.append(y, y[n - m :]), {"prices": prices})
+    joint = np.ndim(variance) == 2
+    factor = np.linalg.cholesky(np.asarray(variance, float)) if joint else np.eye(0)
+    variances = (factor**2).sum(axis=1) if joint else np.broadcast_to(np.asarray(variance, float), n)
+    # An answer of 0 costs no less than the best one, so none is further from the forecasts than these limits.
+    cost = float((np.linalg.solve(factor, y_hat) ** 2).sum() if joint else (y_hat * y_hat / variances).sum())
+    reach = 1 + 2 * np.abs(y_hat) + 2 * np.sqrt(cost * variances)
+    one = scipy.sparse.identity(n, format="csr")
+    matrix = scipy.sparse.hstack([one, -scipy.sparse.csr_matrix(S)], format="csr")
+    blocks = [
+        Block("y", (n,), -INFINITY),
+        Block("b", (m,), 0 if nonnegative else -reach[n - m :], reach[n - m :]),
+    ]
+    answer = np.append(y, y[n - m :])
+    if not joint:
+        squares = Term("quadratic", np.arange(n), 1 / variances, y_hat)
+        rows = [Rows("y = S b", matrix, np.zeros(n), np.zeros(n))]
+        program = Program("reconciliation", blocks, rows, [squares])
+        return Claim(program, answer, {"prices": 2 / variances * (y - y_hat)})
+    none = scipy.sparse.csr_matrix((n, m))
+    errors = np.linalg.solve(factor, y - y_hat)
+    paid = np.linalg.solve(factor.T, 2 * errors)
+    rows = [
+        Rows("y = S b", scipy.sparse.hstack([matrix, 0 * one], format="csr"), np.zeros(n), np.zeros(n)),
+        Rows("L r = y - forecast", scipy.sparse.hstack([-one, none, factor], format="csr"), -y_hat, -y_hat),
+    ]
+    squares = Term("quadratic", n + m + np.arange(n))
+    program = Program("reconciliation", [*blocks, Block("r", (n,), -INFINITY)], rows, [squares])
+    return Claim(program, np.append(answer, errors), {"prices": np.append(paid, paid)})

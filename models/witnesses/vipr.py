@@ -260,6 +260,8 @@ class _Certificate:
 
     def lines(self) -> Iterator[str]:
         constraints = [*self.bounds, *self.rows]
+        if not constraints:  # VIPR's checker refuses a file without any
+            constraints = [_Constraint("none", "G", 0, {}, 0)]
         bound = sum(one.multiplier * one.side for one in constraints)
         whole = all(self.whole[j] and weight == int(weight) for j, weight in self.objective.items())
         yield "VER 1.1"

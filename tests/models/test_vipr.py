@@ -239,8 +239,8 @@ def test_another_checker_accepts_every_proof_of_the_sets(which, tmp_path):
 
     files = ViprFiles(tmp_path)
     for problem in problems(which):
-        found = fast.answer(problem.model)
-        files.add(problem.name, problem.model, *found)
+        with suppress(fast.NoFastPath):
+            files.add(problem.name, problem.model, *fast.answer(problem.model))
     assert files.written > 20
     wrong = [path.name for path in sorted(tmp_path.glob("*.vipr")) if not theirs(path) or not ours(path)]
     assert not wrong
