@@ -1,0 +1,174 @@
+"""All answers of ten thousand tiny problems of each kind: every best one is proved, and no other."""
+
+from fractions import Fraction
+from itertools import combinations, pairwise, permutations, product
+
+import numpy as np
+import pytest
+
+from models import adapters
+from solvers import prove
+from tests.marks import quick
+
+OTHERS = 3
+"""How many answers that are not best are judged, of each problem; the best of them is among them."""
+
+
+def spread(part):
+    """The sum of squared distances to the mean."""
+    mean = Fraction(int(sum(part)), len(part))
+    return sum((int(value) - mean) ** 2 for value in part)
+
+
+def cuts(n, most):
+    return (starts for count in range(most + 1) for starts in combinations(range(1, n), count))
+
+
+def parts(y, starts):
+    return [y[a:b] for a, b in pairwise([0, *starts, len(y)])]
+
+
+def clusters(rng):
+    """One-dimensional k-means; fewer labels than k only if no more values differ."""
+    y = np.sort(rng.integers(-3, 8, int(rng.integers(1, 7))))
+    k = int(rng.integers(1, len(y) + 1))
+    for starts in combinations(range(1, len(y)), k - 1):
+        labels = np.isin(np.arange(len(y)), starts).cumsum()
+        yield adapters.kmeans1d(labels, y, k), sum(map(spread, parts(y, starts)))
+
+
+def change_points(rng):
+    """By a penalty or a number of changes; runs of at least `min_size`, changes at multiples of `jump`."""
+    y = rng.integers(-3, 8, int(rng.integers(2, 8)))
+    n, size, jump = len(y), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    penalty, changes = int(rng.integers(0, 20)), int(rng.integers(0, 3))
+    by = {"pen": penalty} if rng.random() < 0.5 else {"n_bkps": changes}
+    for starts in cuts(n, n - 1) if "pen" in by else combinations(range(1, n), changes):
+        runs = parts(y, starts)
+        if min(map(len, runs)) < size or any(start % jump for start in starts):
+            continue
+        cost = sum(map(spread, runs)) + (penalty * len(runs) if "pen" in by else 0)
+        yield adapters.ruptures([*starts, n], y, min_size=size, jump=jump, **by), cost
+
+
+def assignments(rng):
+    rows, columns = rng.integers(1, 4, 2).tolist()
+    cost = rng.integers(-4, 9, (rows, columns))
+    few = min(rows, columns)
+    for chosen in permutations(range(max(rows, columns)), few):
+        at = (range(few), chosen) if rows <= columns else (chosen, range(few))
+        yield adapters.linear_sum_assignment(*at, cost), int(cost[list(at[0]), list(at[1])].sum())
+
+
+class Flow:
+    """An answer in the shape of OR-tools' SimpleMinCostFlow."""
+
+    def __init__(self, ends, cost, room, supply, flow):
+        self.given = {
+            "tail": ends[:, 0], "head": ends[:, 1], "unit_cost": cost, "capacity": room,
+            "supply": supply, "flow": flow,
+        }  # fmt: skip
+
+    def __getattr__(self, name):
+        return self.given[name].__getitem__
+
+    def num_arcs(self):
+        return len(self.given["flow"])
+
+    def num_nodes(self):
+        return len(self.given["supply"])
+
+
+def flows(rng):
+    nodes, arcs = int(rng.integers(2, 5)), int(rng.integers(1, 6))
+    ends = rng.integers(0, nodes, (arcs, 2))
+    ends[:, 1] = np.where(ends[:, 0] == ends[:, 1], (ends[:, 0] + 1) % nodes, ends[:, 1])
+    cost, room = rng.integers(-2, 6, arcs), rng.integers(0, 3, arcs)
+    balance = np.zeros((nodes, arcs), int)
+    np.add.at(balance, (ends[:, 0], np.arange(arcs)), 1)
+    np.add.at(balance, (ends[:, 1], np.arange(arcs)), -1)
+    supply = balance @ rng.integers(0, room + 1)
+    for flow in product(*(range(most + 1) for most in room)):
+        flow = np.array(flow)
+        if np.array_equal(balance @ flow, supply):
+            yield adapters.ortools_flow(Flow(ends, cost, room, supply, flow)), int(cost @ flow)
+
+
+def transports(rng):
+    """Whole masses between two or three places, at real costs."""
+    a, b = rng.integers(1, 4, 2), rng.integers(1, 4, int(rng.integers(1, 4)))
+    b[0] += max(0, a.sum() - b.sum())
+    a[0] += b.sum() - a.sum()
+    M = rng.integers(0, 9, (2, len(b))) / 4
+    for top in product(*(range(int(most) + 1) for most in b)):
+        plan = np.array([top, b - np.array(top)])
+        if plan.min() >= 0 and np.array_equal(plan.sum(axis=1), a):
+            yield adapters.emd(plan, a, b, M), Fraction(float((plan * M).sum()))
+
+
+def paths(rng):
+    nodes = int(rng.integers(2, 5))
+    weight = {(u, v): int(rng.integers(0, 9)) for u, v in permutations(range(nodes), 2) if rng.random() < 0.8}
+    edges = [(*ends, cost) for ends, cost in weight.items()]
+    for count in range(nodes - 1):
+        for between in permutations(range(2, nodes), count):
+            steps = list(pairwise([0, *between, 1]))
+            if all(step in weight for step in steps):
+                yield adapters.shortest_path([0, *between, 1], edges), sum(map(weight.get, steps))
+
+
+def linear_programs(rng):
+    """Two variables in a box, up to three rows: all corners, in fractions."""
+    rows = int(rng.integers(0, 4))
+    A, inside = rng.integers(-3, 4, (rows, 2)), rng.integers(0, 4, 2)
+    b, c = A @ inside + rng.integers(0, 4, rows), rng.integers(-4, 5, 2)
+    lines = [*zip(A.tolist(), b.tolist(), strict=True)]
+    lines += [([1, 0], 5), ([0, 1], 5), ([-1, 0], 0), ([0, -1], 0)]
+    corners = {}
+    for (p, s), (q, t) in combinations(lines, 2):
+        det = p[0] * q[1] - p[1] * q[0]
+        if det:
+            x = Fraction(s * q[1] - p[1] * t, det), Fraction(p[0] * t - s * q[0], det)
+            if all(r[0] * x[0] + r[1] * x[1] <= most for r, most in lines):
+                corners[x] = int(c[0]) * x[0] + int(c[1]) * x[1]
+    for x, cost in corners.items():
+        answer = np.array([*x, None], object)[:-1]
+        yield adapters.linear_program(answer, c, A, np.full(rows, -np.inf), b, (0, 5)), cost
+
+
+PROBLEMS = [clusters, change_points, assignments, flows, transports, paths, linear_programs]
+
+
+@pytest.mark.parametrize("seeds", quick([range(30), range(30, 10_000)]), ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.__name__)
+def test_every_best_answer_is_proved_and_no_other(problem, seeds):
+    refused = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        answers = list(problem(rng))
+        if not answers:
+            continue
+        least = min(cost for _, cost in answers)
+        best = [claim for claim, cost in answers if cost == least]
+        others = sorted((pair for pair in answers if pair[1] > least), key=lambda pair: pair[1])
+        for claim in best[:2]:
+            proof = prove(claim.model, claim.x)
+            assert proof.optimal, (seed, claim)
+        for claim, cost in [
+            *others[:1],
+            *(others[k] for k in rng.integers(0, len(others) or 1, OTHERS - 1) if others),
+        ]:
+            proof = prove(claim.model, claim.x)
+            assert not proof.optimal, (seed, claim)
+            assert proof.bound is None or proof.bound <= least < cost
+            refused += 1
+        # An answer with another number is proved only if it is one of the best.
+        good = {tuple(np.ravel(one.x).tolist()) for one in best}
+        wrong = np.array(best[0].x, copy=True)
+        wrong[int(rng.integers(wrong.size))] += int(rng.choice([-1, 1]))
+        if tuple(np.ravel(wrong).tolist()) not in good:
+            proof = prove(best[0].model, wrong)
+            tied = problem is linear_programs and proof.objective == least  # between two corners
+            assert tied or not proof.optimal, (seed, wrong)
+            refused += not tied
+    assert refused >= min(100, len(seeds))
