@@ -293,6 +293,7 @@ class ConstrainedInference:
             return None
         price, variance, children = np.zeros(tree.size), levels.tolist(), tree.branching.tolist()
         objective = gap = gained = broken = 0.0
+        families = _families.of_size(tree.size)
         counts = prices = 0.0
         nodes = tree.nodes_of(tree.depth)
         below, own = x[nodes], None  # prices of leaves: all 0
@@ -300,7 +301,7 @@ class ConstrainedInference:
             above = tree.nodes_of(k - 1)
             held, named = x[above], price[above]
             v, priced = float(variance[k]), k > 1 or variance[0] != INFINITY
-            found = _families(below, noisy[nodes], own, 2 / v, children[k - 1], priced, held, named)
+            found = families(below, noisy[nodes], own, 2 / v, children[k - 1], priced, held, named)
             nodes, below, own = above, held, named
             objective += found[0] / v
             gap += found[1] * v / 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -232,7 +233,7 @@ def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
             type(value).__name__,
             {part: _put(one, f"{name}.{part}", arrays) for part, one in held.items()},
         ]
-    if scipy.sparse.issparse(value):
+    if "scipy.sparse" in sys.modules and scipy.sparse.issparse(value):  # it takes long to load
         matrix = scipy.sparse.csr_matrix(value)
         for part in ("data", "indices", "indptr"):
             arrays[f"{name}.{part}"] = getattr(matrix, part)

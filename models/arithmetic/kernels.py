@@ -96,6 +96,13 @@ class Kernel(Generic[Out]):
         small = SMALL * LINEAR_TIMES if self._linear else SMALL
         return _waiting["interpreting"] <= LOADING_SECONDS and _largest(args) <= small
 
+    def of_size(self, size: int) -> Callable[..., Out]:
+        """What runs it on a problem of this size: Python if that is small, whatever ran before, else itself.
+
+        For kernels whose sums machine code reorders: small problems do not load Numba for them.
+        """
+        return _interpreted(self.py_func) if size <= SMALL else self
+
     def without_numba(self, arrays: Callable[..., Out]) -> Callable[..., Out]:
         """Run this function on large arrays if Numba is not installed: the same in array operations.
 

@@ -97,6 +97,7 @@ def _regular(model: ConstrainedInference) -> Floats:
     tree, noisy, variance = model.tree, np.asarray(model.noisy), np.asarray(model.level_variance, float)
     branching = np.asarray(tree.branching).tolist()
     x = np.empty(tree.size)
+    up, down = _up.of_size(tree.size), _down.of_size(tree.size)
     leaves = tree.nodes_of(tree.depth)
     error = float(variance[-1])
     x[leaves] = noisy[leaves] if error < np.inf else 0.0
@@ -110,9 +111,9 @@ def _regular(model: ConstrainedInference) -> Floats:
             share = spread / (own + spread)
             error = own * share
         nodes = tree.nodes_of(k)
-        _up(x[tree.nodes_of(k + 1)], noisy[nodes], share, branching[k], x[nodes])
+        up(x[tree.nodes_of(k + 1)], noisy[nodes], share, branching[k], x[nodes])
     for k in range(tree.depth):
-        _down(x[tree.nodes_of(k)], branching[k], x[tree.nodes_of(k + 1)])
+        down(x[tree.nodes_of(k)], branching[k], x[tree.nodes_of(k + 1)])
     return x
 
 

@@ -117,6 +117,14 @@ def test_sums_that_machine_code_reorders_are_always_its_own(monkeypatch):
     assert kernel(fastmath={"reassoc"}, approximate=True)(lambda a: a.sum())(np.ones(1)) == 1
 
 
+def test_small_problems_are_run_by_python_whatever_ran_before(monkeypatch):
+    """Machine code may reorder their sums: the result depends on their size alone."""
+    monkeypatch.setattr(kernels, "SMALL", 5)
+    made = kernel(fastmath={"reassoc"})(lambda _: "python")
+    monkeypatch.setattr(made, "_compiled", lambda _: "machine code")
+    assert [made.of_size(size)(0) for size in (5, 6)] == ["python", "machine code"]
+
+
 def test_a_kernel_is_pickled_by_name():
     assert pickle.loads(pickle.dumps(exact._total)) is exact._total
 
