@@ -47,9 +47,9 @@ class GroupMatching:
     parent_sizes : table of runs
         A pair ``(sizes, counts)`` of int arrays, or one NumPy array of shape (runs, 2). Sizes may repeat
         and come in any order; counts may be 0.
-    child_sizes : table of runs, or sequence of such tables
+    child_sizes : table of runs, sequence of such tables, or three int arrays
         One table per child; a single table stands for a single child. (Two plain lists are one pair of sizes
-        and counts, never two runs.)
+        and counts, never two runs.) Or the sizes, the counts and the children of all runs, child by child.
 
     Raises
     ------
@@ -74,13 +74,18 @@ class GroupMatching:
     def __post_init__(self) -> None:
         parent = as_runs("parent_sizes", self.parent_sizes)
         given: Any = self.child_sizes
-        if _is_table(given):
-            children = [as_runs("child_sizes", given)]
+        if isinstance(given, tuple) and len(given) == 3 and all(map(_is_flat, given)):
+            child = exact.as_data("child_sizes children", given[2])
+            children: Any = (*as_runs("child_sizes", given[:2]), child)
+            if child.dtype != np.int64 or child.shape != children[0].shape or (np.diff(child) < 0).any():
+                raise ValueError("child_sizes: there must be a child for each run, in ascending order")
+        elif _is_table(given):
+            children = (as_runs("child_sizes", given),)
         else:
-            children = [as_runs(f"child_sizes[{c}]", table) for c, table in enumerate(given)]
+            children = tuple(as_runs(f"child_sizes[{c}]", table) for c, table in enumerate(given))
         object.__setattr__(self, "parent_sizes", parent)
-        object.__setattr__(self, "child_sizes", tuple(children))
-        above, below = self.groups, sum(int(exact.total(counts)) for _, counts in children)
+        object.__setattr__(self, "child_sizes", children)
+        above, below = self.groups, int(exact.total(self.children[1]))
         if above != below:
             raise ValueError(f"the parent has {above} groups, its children together {below}")
         if above >= 2**62:
@@ -96,6 +101,8 @@ class GroupMatching:
     def children(self) -> tuple[Ints, Ints, Ints]:
         """``(sizes, counts, child)`` of all children's runs, child by child."""
         tables: Any = self.child_sizes
+        if len(tables) == 3 and all(map(_is_flat, tables)):
+            return tables[0], tables[1], tables[2]
         empty = [np.empty(0, np.int64)]
         return (
             np.concatenate(empty + [sizes for sizes, _ in tables]),

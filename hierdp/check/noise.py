@@ -115,26 +115,27 @@ def _evidence(twice: RedundantSums) -> Iterator[tuple[bool, float]]:
     own = 0.0 if twice.own is None else twice.own.variance
     fresh = counts * twice.law.variance + (own if twice.chosen_of is None else 0.0)
     if fresh.min() > 0.01:  # otherwise there is hardly any noise to test
-        kinds, kind = np.unique(counts, return_inverse=True)
+        kinds, first, each = np.unique(counts, return_index=True, return_counts=True)
+        reached, of_kind = float((off**2 / fresh).sum()), fresh[first]
         scales = [c for c in LITTLE if c <= max(64.0, STEEPEST * float(fresh.min()))]
-        yield True, max(_little(twice, off, fresh, kinds, kind, c) for c in scales)
+        yield True, max(-c * reached - _expected(twice, kinds, of_kind, each, c) for c in scales)
     if twice.chosen_of is None or twice.chosen_of:
         deviations = np.sqrt(counts * twice.law.variance + own)
         yield False, _mean([_much(twice, off, counts, deviations, c) for c in MUCH])
 
 
-def _little(twice: RedundantSums, off: Floats, fresh: Floats, kinds: Ints, kind: Ints, c: float) -> float:
-    first = np.unique(kind, return_index=True)[1]
+def _expected(twice: RedundantSums, kinds: Ints, fresh: Floats, each: Ints, c: float) -> float:
+    """The logarithm of what `exp(−c · off² / fresh)` is expected to be, all multiplied."""
     normal = np.linspace(-9, 9, int(FINEST * max(1.0, math.sqrt(c / 64))) | 1)
     weights = np.exp(-(normal**2) / 2) / np.exp(-(normal**2) / 2).sum()
     expected = []
-    for count, variance in zip(kinds.tolist(), fresh[first].tolist(), strict=True):
+    for count, variance in zip(kinds.tolist(), fresh.tolist(), strict=True):
         at = math.sqrt(2 * c / variance) * normal
         heights = twice.law.characteristic(at) ** count
         if twice.own is not None and twice.chosen_of is None:
             heights = heights * twice.own.characteristic(at)
         expected.append(math.log(float(heights @ weights)))
-    return float((-c * off**2 / fresh - np.array(expected)[kind]).sum())
+    return float(each @ np.array(expected))
 
 
 def _much(twice: RedundantSums, off: Floats, counts: Ints, deviations: Floats, c: float) -> float:

@@ -7,8 +7,6 @@ one that `models.witnesses.isotonic_prices` gives on it alone.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +15,6 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.witnesses.isotonic_prices import FREE, Chain, scan_prices
-
-_FITS = 2.0**61
 
 
 class Chains(NamedTuple):
@@ -56,40 +52,47 @@ class Chains(NamedTuple):
         given : int array, shape (n + chains,), optional
             Prices. By default, they are read off x.
         """
-        prices = np.zeros(x.size + self.number, np.int64) if given is None else np.maximum(given, 0)
-        if not self._fits(x, given):
-            return self._one_by_one(x, given)
-        out = np.zeros(self.number, np.int64)
-        x, y = read_only(x), read_only(self.y)
-        _gaps(x, y, self.p, self.offsets, self.lower, self.upper, given is None, prices, out)
-        return out, prices
+        if given is None:
+            prices, missed = self._read_off(x)
+        else:
+            prices, missed = np.maximum(given, 0), np.arange(self.number)
+        gaps = np.zeros(self.number, np.int64)
+        if not missed.size:
+            return gaps, prices
+        if self._fits(x, prices):
+            x, y = read_only(x), read_only(self.y)
+            _gaps(x, y, self.p, self.offsets, self.lower, self.upper, missed, read_only(prices), gaps)
+            return gaps, prices
+        exactly = gaps.astype(object)
+        for k in missed.tolist():
+            chain, part, own = self._alone(k)
+            exactly[k] = chain.exact_gap(x[part], prices[own], (chain.lower, chain.upper))
+        return exactly, prices
 
-    def _fits(self, x: Ints, given: Ints | None) -> bool:
+    def _read_off(self, x: Ints) -> tuple[Ints, Ints]:
+        """Prices that are read off x, and the chains that they do not prove; the others have no gap."""
+        reach = 2 + max(exact.reach(x), exact.reach(self.y))
+        if 8 * reach * int(np.diff(self.offsets).max(initial=0)) < FREE:
+            prices, proved = np.empty(x.size + self.number, np.int64), np.empty(self.number, np.bool_)
+            x, y = read_only(x), read_only(self.y)
+            _scan(x, y, self.p, self.offsets, self.lower, self.upper, prices, proved)
+            return prices, np.flatnonzero(~proved)
+        found = [chain.prices(x[part]) for chain, part, _ in map(self._alone, range(self.number))]
+        missed = [k for k, (_, broke) in enumerate(found) if broke >= 0]
+        return np.concatenate([price for price, _ in found]), np.array(missed, np.int64)
+
+    def _fits(self, x: Ints, prices: Ints) -> bool:
         """Whether all sums of a chain provably fit 64 bits."""
-        reach = 2.0 + max(exact.reach(part) for part in (x, self.y, self.lower, self.upper))
-        longest = float(np.diff(self.offsets).max(initial=0))
-        own = 4.0 * reach * longest  # no price read off x is larger
-        charge = 2 * (own if given is None else float(exact.reach(given)))
-        return longest * 8 * (reach * reach + (charge + reach) * (charge + reach)) < _FITS
+        reach = 2 + max(exact.reach(part) for part in (x, self.y, self.lower, self.upper))
+        longest, charge = int(np.diff(self.offsets).max(initial=0)), 2 * exact.reach(prices)
+        return longest * 8 * (reach * reach + (charge + reach) * (charge + reach)) < FREE
 
-    def _one_by_one(self, x: Ints, given: Ints | None) -> tuple[Array, Ints]:
-        """`gaps` in Python integers, one chain after the other."""
-        gaps, prices = np.zeros(self.number, object), []
-        for k, part, own in self._parts():
-            chain = Chain(self.y[part], None, self.p, True, int(self.lower[k]), int(self.upper[k]))
-            box, broke = (chain.lower, chain.upper), 0
-            if given is None:
-                price, broke = chain.prices(x[part])
-            else:
-                price = given[own]
-            gaps[k] = 0 if given is None and broke < 0 else chain.exact_gap(x[part], price, box)
-            prices.append(price)
-        return gaps, np.concatenate(prices)
-
-    def _parts(self) -> Iterator[tuple[int, slice, slice]]:
-        ends = self.offsets.tolist()
-        for k, (start, stop) in enumerate(itertools.pairwise(ends)):
-            yield k, slice(start, stop), slice(start + k, stop + k + 1)
+    def _alone(self, k: int) -> tuple[Chain, slice, slice]:
+        """A chain by itself, its entries, and its prices."""
+        start, stop = self.offsets[k : k + 2].tolist()
+        part = slice(start, stop)
+        chain = Chain(self.y[part], None, self.p, True, int(self.lower[k]), int(self.upper[k]))
+        return chain, part, slice(start + k, stop + k + 1)
 
 
 @kernel()
@@ -103,19 +106,27 @@ def _ordered(x: Any, offsets: Any, lower: Any, upper: Any, found: Any) -> None:
 
 
 @kernel()
+def _scan(x: Any, y: Any, p: int, offsets: Any, lower: Any, upper: Any, prices: Any, proved: Any) -> None:
+    """Prices of each chain that are read off x, and whether they prove it."""
+    for k in range(proved.size):
+        start, stop = offsets[k], offsets[k + 1]
+        a, b, price = x[start:stop], y[start:stop], prices[start + k : stop + k + 1]
+        at_low, at_high = a[0] <= lower[k], a[a.size - 1] >= upper[k]
+        proved[k] = scan_prices(a, b, None, p, True, 0, at_low, at_high, FREE, price) < 0
+
+
+@kernel()
 def _gaps(
-    x: Any, y: Any, p: int, offsets: Any, lower: Any, upper: Any, own: bool, prices: Any, out: Any
+    x: Any, y: Any, p: int, offsets: Any, lower: Any, upper: Any, missed: Any, prices: Any, out: Any
 ) -> None:  # fmt: skip
-    """Each chain's gap, written to `out`; with `own`, at prices that are read off x into `prices`.
+    """The gaps of some chains at given prices, written to `out`.
 
     The prices of the bounds are not needed, as each entry's minimum is taken between the bounds.
     """
-    for k in range(out.size):
+    for k in missed:
         start, stop, low, high = offsets[k], offsets[k + 1], lower[k], upper[k]
         a, b, price = x[start:stop], y[start:stop], prices[start + k : stop + k + 1]
         n = a.size
-        if own and scan_prices(a, b, None, p, True, 0, a[0] <= low, a[n - 1] >= high, FREE, price) < 0:
-            continue
         gap = 0
         for i in range(n):
             charge = (price[i + 1] if i < n - 1 else 0) - (price[i] if i > 0 else 0)

@@ -233,7 +233,7 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
 
 def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | float:
     """The sum of all variables' minima; infinite if a domain is empty or a cost is unbounded below."""
-    variables = np.unique(pieces.variable).size
+    variables = np.count_nonzero(np.bincount(pieces.variable))
     if not variables:
         return Fraction(0)
     unit = pieces.unit

@@ -30,7 +30,7 @@ def sides(program: Program, of: str, side: str) -> Side:
     closed = [finite(part) for part in parts]
     wrong = INFINITY if side == "lower" else -INFINITY
     for part, inside in zip(parts, closed, strict=True):
-        if any(value != -wrong for value in part[~inside].tolist()):
+        if (part[~inside] != -wrong).any():
             raise ValueError(f"a {side} side of the program's {of} is {wrong} or not a number")
     kept = [np.where(inside, part, 0) for part, inside in zip(parts, closed, strict=True)]
     return Side(scaled(kept), ~np.concatenate([np.empty(0, bool), *closed]))

@@ -10,7 +10,7 @@ import pytest
 
 from hierdp import Measurements, SimulatedNoise, release
 from hierdp.check import FAILS, HOLDS, check
-from hierdp.check.noise import LITTLE, MUCH, _little, _much, check_noise
+from hierdp.check.noise import LITTLE, MUCH, _expected, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement
@@ -70,8 +70,7 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
     twice = RedundantSums("", np.zeros(1), law, counts, own)
     variance = np.array([count * law.variance + (own.variance if own else 0)])
     for c in LITTLE:
-        given = [_little(twice, np.array([d]), variance, counts, np.zeros(1, int), c) for d in (0.0, 1.0)]
-        rate, start = given[0] - given[1], given[0]
+        start, rate = -_expected(twice, counts, variance, np.ones(1, int), c), c / variance
         assert (np.exp(start - rate * at.astype(float) ** 2) * mass).sum() == pytest.approx(1, rel=1e-6)
     for c in MUCH:
         found = [_much(twice, np.array([float(d)]), counts, np.sqrt(variance), c) for d in at]
@@ -90,7 +89,7 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
     twice = RedundantSums("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
     for c in LITTLE:
         variance = np.array([2 * law.variance])
-        start = _little(twice, np.zeros(1), variance, counts, np.zeros(1, int), c)
+        start = -_expected(twice, counts, variance, np.ones(1, int), c)
         found = start - c * (at + shift).astype(float) ** 2 / variance
         assert (np.exp(found) * mass).sum() <= 1 + 1e-9
 

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hierdp.counts.size_runs import Runs
+from hierdp.mechanisms.count_of_counts import top_down as module
 from hierdp.mechanisms.count_of_counts.private import consistent_groups
 from hierdp.mechanisms.count_of_counts.top_down import Weighed, top_down
 from hierdp.record.spool import Steps
@@ -89,8 +91,8 @@ def estimates(draw):
 
 
 @quiet
-@given(estimates(), st.booleans())
-def test_runs_do_what_the_paper_does_group_by_group(case, weighted):
+@given(estimates(), st.booleans(), st.booleans())
+def test_runs_do_what_the_paper_does_group_by_group(case, weighted, together):
     tree, runs, weights = case
     nodes, at = [], 0
     for r in range(tree.size):
@@ -99,7 +101,8 @@ def test_runs_do_what_the_paper_does_group_by_group(case, weighted):
         at += sizes.size
         nodes.append([(s, w) for s, n, w in zip(sizes.tolist(), counts, mine, strict=True) for _ in range(n)])
     steps = Steps()
-    made = top_down(tree, runs, weights, weighted, solving=steps)
+    with patch.object(module, "RUNS_A_STEP", 4):
+        made = top_down(tree, runs, weights, weighted, solving=steps, together=together)
     assert [np.repeat(*made.of(r)).tolist() for r in range(tree.size)] == plain(tree, nodes, weighted)
     assert (made.groups == runs.groups).all()
     assert all(step.proved.proved_optimal for step in steps.kept)
@@ -131,10 +134,32 @@ def test_names_and_order_of_the_problems():
     ]
 
 
-def test_no_groups_at_all():
+def test_parents_that_are_matched_together():
+    places = hierarchy([[0, 0, 0], [0, 0, 1, 2]])
+    runs = [([1, 2], [3, 3]), ([1], [4]), ([2], [1]), ([5], [1])]
+    runs = Runs.from_rows([*runs, ([1], [3]), ([7], [1]), ([3], [1]), ([6], [1])])
+    with patch.object(module, "RUNS_A_STEP", 3):
+        apart, steps = Steps(), Steps()
+        names = [str(name) for level in places.names for name in level]
+        made = [
+            top_down(places.tree, runs, runs.counts, True, names, solving, together=solving is steps)
+            for solving in (apart, steps)
+        ]
+    assert all(map(np.array_equal, *([one.sizes, one.counts, one.offsets] for one in made)))
+    assert [step.name for step in steps.kept] == [
+        "matching together: groups of all and 0 more with those below",
+        "merging: sizes at level 1",
+        "matching together: groups of 1-000 and 1 more with those below",
+        "matching together: groups of 1-002 and 0 more with those below",
+        "merging: sizes at level 2",
+    ]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_no_groups_at_all(together):
     tree = Tree([[0, 0], [0, 1]])
     empty = Runs.from_rows([([], [])] * 5)
-    made = top_down(tree, empty, np.empty(0, np.int64))
+    made = top_down(tree, empty, np.empty(0, np.int64), together=together)
     assert (made.rows, made.sizes.size) == (5, 0)
 
 

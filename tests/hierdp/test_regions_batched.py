@@ -35,6 +35,8 @@ def made(method, tmp_path, name, several, monkeypatch, **more):
     """A release of 13 regions, one of them without groups, and its folder."""
     monkeypatch.setattr(batched, "BATCHED_FROM", 2 if several else 10**9)
     monkeypatch.setattr(batched, "CELLS_A_STEP", 40)
+    monkeypatch.setattr(top_down, "MATCHED_FROM", 2 if several else 10**9)
+    monkeypatch.setattr(top_down, "RUNS_A_STEP", 12)
     homes = np.arange(60)
     rows = pd.DataFrame({"state": homes % 3, "county": homes % 9, "home": homes}).loc[
         np.repeat(homes, 1 + homes % 4)
@@ -63,6 +65,7 @@ def test_the_table_is_the_same_and_the_check_holds(method, more, tmp_path, monke
     several = [step for step in together.steps if step.problems]
     assert several
     assert all(step.model.problems == len(step.problems) for step in several)
+    assert method == "bottom-up" or any(step.name.startswith(top_down.TOGETHER) for step in together.steps)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
 
@@ -81,6 +84,7 @@ def test_a_check_takes_regions_with_a_step_each(tmp_path, monkeypatch):
     """As in releases of earlier versions."""
     _, folder = made("Hc", tmp_path, "apart", False, monkeypatch)
     monkeypatch.setattr(batched, "BATCHED_FROM", 2)
+    monkeypatch.setattr(top_down, "MATCHED_FROM", 2)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
 

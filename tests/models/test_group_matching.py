@@ -214,6 +214,7 @@ def test_every_form_of_table():
         (([1, 2], [2, 3]), ([4, 5], [1, 4])),
         (([1, 2], [2, 3]), np.array([[[4, 1], [5, 4]]])),
         (([1, 2], [2, 3]), [([4], [1]), ([5], [4])]),
+        (([1, 2], [2, 3]), ([4, 5], [1, 4], [3, 7])),
     ]:
         model = GroupMatching(parent, child)
         assert solve(model).x.tolist() == solve(pair).x.tolist()
@@ -234,6 +235,8 @@ def test_every_form_of_table():
         (([1], [1]), [([1, 2], [1])], r"child_sizes\[0\] must be a pair|child_sizes\[0\] has 2 sizes but 1"),
         (np.array([[1, 2, 3]]), ([1], [1]), r"parent_sizes must be a pair \(sizes, counts\) or an array"),
         (([1], [1]), [1, 2, 3], r"child_sizes\[0\] must be a pair"),
+        (([1], [2]), ([1, 2], [1, 1], [1, 0]), "a child for each run, in ascending order"),
+        (([1], [2]), ([1, 2], [1, 1], [1]), "a child for each run"),
         (([2**60], [1]), ([1], [1]), r"parent_sizes sizes\[0\] is 1152921504606846976: beyond 60 bits"),
         (([1, 1], [2**61, 2**61]), ([1, 1], [2**61, 2**61]), "beyond 62 bits"),
     ],

@@ -13,6 +13,7 @@ from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
+from hierdp.mechanisms.count_of_counts.top_down import TOGETHER
 from hierdp.mechanisms.neighbours import BOTTOM_UP
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving, Step
@@ -33,11 +34,13 @@ def rerun(
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     public = plan.group_budget is None
     groups, total = (_groups_of(table, places), None) if public else (None, settings["groups"])
-    solved = manifest.get("solved")
-    several = None if solved is None else any(line.get("problems", 1) > 1 for line in solved)
+    several = together = None
+    if (solved := manifest.get("solved")) is not None:  # earlier versions solved fewer problems together
+        several = any(line.get("problems", 1) > 1 for line in solved)
+        together = any(line["step"].startswith(TOGETHER) for line in solved) and None
     epsilon = manifest["budget"]["epsilon"]
     try:
-        runs, found = released_runs(places, groups, epsilon, measure, solve, plan, total, several)
+        runs, found = released_runs(places, groups, epsilon, measure, solve, plan, total, several, together)
     except NotProved as other:
         raise Differs(str(other)) from None
     return table_of(places, runs), found

@@ -253,6 +253,7 @@ def released_runs(
     plan: CountOfCountsPlan,
     total: int | None = None,
     batched: bool | None = None,
+    together: bool | None = None,
 ) -> tuple[Runs, dict[str, Any]]:
     """Estimate the groups by size of each region, then make the estimates add up.
 
@@ -270,6 +271,8 @@ def released_runs(
     plan : CountOfCountsPlan
     total, batched
         As in `measured`.
+    together
+        As in `top_down`.
 
     Returns
     -------
@@ -279,7 +282,7 @@ def released_runs(
         The settings for the manifest.
     """
     found = measured(places, groups, epsilon, measure, solve, plan, total, batched)
-    runs = post_process(found, places, plan, solve)
+    runs = post_process(found, places, plan, solve, together)
     return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
 
@@ -413,7 +416,11 @@ def measure(
 
 
 def post_process(
-    measured: Measured, places: Hierarchy, plan: CountOfCountsPlan, solving: Solving = Step.solve
+    measured: Measured,
+    places: Hierarchy,
+    plan: CountOfCountsPlan,
+    solving: Solving = Step.solve,
+    together: bool | None = None,
 ) -> Runs:
     """Compute consistent groups by size of all regions from their estimates."""
     tree, runs = places.tree, measured.runs
@@ -422,7 +429,7 @@ def post_process(
     if plan.merge == AT_ONCE:
         return at_once(tree, runs, solving)
     names = [str(name) for name in np.concatenate(places.names)]
-    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving)
+    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving, together)
 
 
 def weights_of(runs: Runs, level_of: Ints, plan: CountOfCountsPlan, budgets: Sequence[float]) -> NDArray[Any]:

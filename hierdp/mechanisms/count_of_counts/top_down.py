@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,16 @@ from hierdp.execution import chunks, progress
 from hierdp.record.step import Solving, Step
 from models import GroupMatching, Merging, Tree
 from models.arithmetic.arrays import Ints
+
+RUNS_A_STEP = 1_000
+"""Runs of groups below the parents that are matched in one step. With more, the dense programs that
+`hierdp check` compares would be too large."""
+
+MATCHED_FROM = 1_000
+"""From this number of parents on, those of a level are matched in common steps."""
+
+TOGETHER = "matching together"
+"""How the name of a step of many parents begins."""
 
 PAIRS_A_STEP = 10_000_000
 """Matched pairs that are merged in one step, the most that is saved (`Steps.MOST`). Pairs are merged
@@ -58,10 +69,6 @@ class Weighed:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(node[starts], minlength=nodes))])
         return cls(offsets.astype(np.int64), sizes[starts], sums, weights[starts])
 
-    def part(self, node: int) -> slice:
-        """The entries of a node."""
-        return slice(int(self.offsets[node]), int(self.offsets[node + 1]))
-
 
 def bottom_up(tree: Tree, leaves: Runs) -> Runs:
     """The sums of the leaves' estimates; the leaves are the nodes of the last level."""
@@ -75,6 +82,7 @@ def top_down(
     weighted: bool = True,
     names: Sequence[str] | None = None,
     solving: Solving = Step.solve,
+    together: bool | None = None,
 ) -> Runs:
     """Algorithm 1 from line 8 on: match, merge and round level by level, then add up the leaves.
 
@@ -93,6 +101,8 @@ def top_down(
         Names of the nodes, for the names of the problems.
     solving : callable
         What solves the problems.
+    together : bool, optional
+        Whether many parents are matched in one step; the result is the same. Default: if they are many.
 
     Returns
     -------
@@ -104,7 +114,7 @@ def top_down(
     done = _level(own, tree, 0)
     for level in range(1, tree.depth + 1):
         below = _level(own, tree, level)
-        above, under, count = _matched(tree, level, done, below, names, solving)
+        above, under, count = _matched(tree, level, done, below, names, solving, together)
         done = _merged(done, below, (above, under, count), weighted, f"level {level}", solving)
     leaves = Runs.added(
         np.repeat(np.arange(done.offsets.size - 1), np.diff(done.offsets)),
@@ -123,32 +133,56 @@ def _level(own: Weighed, tree: Tree, level: int) -> Weighed:
 
 
 def _matched(
-    tree: Tree, level: int, above: Weighed, below: Weighed, names: Sequence[str], solving: Solving
+    tree: Tree,
+    level: int,
+    above: Weighed,
+    below: Weighed,
+    names: Sequence[str],
+    solving: Solving,
+    together: bool | None,
 ) -> tuple[Ints, Ints, Ints]:
-    """Pairs of entries of the level above and of this level, with the number of groups matched."""
+    """Pairs of entries of the level above and of this level, with the number of groups matched.
+
+    Many parents are one problem: the sizes of their groups, and of their children's, are shifted by multiples
+    of a number above all sizes. Below each multiple, both sides have equally many groups, so that an optimal
+    matching matches nobody's group with another parent's children's.
+    """
     parents = np.asarray(tree.levels[level - 1])
     family = np.argsort(parents, kind="stable")
-    starts = np.searchsorted(parents[family], np.arange(above.offsets.size))
+    lengths = np.diff(below.offsets)[family]
+    ends = np.cumsum(lengths)
+    entry = np.arange(below.sizes.size) + np.repeat(below.offsets[family] - (ends - lengths), lengths)
+    child = np.repeat(np.arange(family.size), lengths)
+    held = np.diff(above.offsets).nonzero()[0]
+    last = np.searchsorted(parents[family], held, side="right")
+    stops = ends[last - 1]
     first = int(tree.level_start[level - 1])
+    width = 1 + max(int(side.max(initial=0)) for side in (above.sizes, below.sizes))
+    several = held.size >= MATCHED_FROM if together is None else together
+    begins = np.flatnonzero(np.diff((stops - 1) // RUNS_A_STEP, prepend=-1)) if several else range(held.size)
+    steps = [slice(*ends) for ends in pairwise([*begins, held.size])]
     found: list[tuple[Ints, Ints, Ints]] = []
-    nodes = range(above.offsets.size - 1)
-    for node in progress.steps(nodes, f"matching groups with level {level}", len(nodes)):
-        part = above.part(node)
-        if part.start == part.stop:
-            continue
-        children = [below.part(c) for c in family[starts[node] : starts[node + 1]]]
+    for cut in progress.steps(steps, f"matching groups with level {level}", len(steps)):
+        nodes = held[cut]
+        over = slice(int(above.offsets[nodes[0]]), int(above.offsets[nodes[-1] + 1]))
+        under = slice(int(stops[cut.start - 1]) if cut.start else 0, int(stops[cut.stop - 1]))
+        shift = np.arange(nodes.size) * width
         model = GroupMatching(
-            (above.sizes[part], above.counts[part]),
-            [(below.sizes[child], below.counts[child]) for child in children],
+            (above.sizes[over] + np.repeat(shift, np.diff(above.offsets)[nodes]), above.counts[over]),
+            (
+                below.sizes[entry[under]] + np.repeat(shift, np.diff(stops[cut], prepend=under.start)),
+                below.counts[entry[under]],
+                child[under],
+            ),
         )
-        step = solving(f"matching: groups of {names[first + node]} with those below", model)
-        pairs = np.asarray(step.solution.x)
-        entry = np.concatenate([np.arange(child.start, child.stop) for child in children])
-        found.append((pairs["parent"] + part.start, entry[pairs["child"]], pairs["count"]))
+        name = f"groups of {names[first + nodes[0]]}"
+        name = f"{TOGETHER}: {name} and {nodes.size - 1} more" if several else f"matching: {name}"
+        pairs = np.asarray(solving(f"{name} with those below", model).solution.x)
+        found.append((pairs["parent"] + over.start, entry[under][pairs["child"]], pairs["count"]))
     if not found:
         return (np.empty(0, np.int64),) * 3
-    over, under, count = (np.concatenate(side) for side in zip(*found, strict=True))
-    return over, under, count
+    parent, child_entry, count = (np.concatenate(side) for side in zip(*found, strict=True))
+    return parent, child_entry, count
 
 
 def _merged(
