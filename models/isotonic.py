@@ -210,7 +210,7 @@ class Isotonic:
 
     def _program_of(self, chains: Chains) -> Program:
         chain, n = chains.chain, chains.y.size
-        after = np.setdiff1d(np.arange(n), chains.offsets[:-1])
+        after = np.delete(np.arange(n), chains.offsets[:-1])
         row, ones = np.arange(after.size), np.ones(after.size)
         entries = np.tile(row, 2), np.concatenate([after - 1, after]), np.concatenate([-ones, ones])
         return Program(

@@ -34,7 +34,7 @@ class Rerun:
     Parameters
     ----------
     checking : Checking
-        With `again`.
+        With `rerun`.
     release : Written
     proofs : Path
         Its file of proofs, if it has one, in which older releases have their noisy counts.

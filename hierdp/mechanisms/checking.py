@@ -30,7 +30,7 @@ class Checking:
     ----------
     shape : callable
         Says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
-    again : callable
+    rerun : callable
         Runs the mechanism's function with what answers its queries and solves its models, and returns the
         table and the settings. The manifest lacks `solved` if its method is not that of the release (see
         `other`). May raise `hierdp.measurements.measuring.Differs`.
