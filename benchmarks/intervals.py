@@ -400,7 +400,7 @@ def _programs(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
         chosen = [case.question(level, int(one)) for one in at]
         for method, name in names.items():
             found = intervals_of(there, chosen, 0.9, method)
-            yield name, 0.9, level, at, np.array(found["low"]), np.array(found["high"])
+            yield name, 0.9, level, at, np.array(found["lower"]), np.array(found["upper"])
 
 
 def _amc(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:

@@ -108,4 +108,4 @@ def query(
     print_frame(screen, f"{release}", frame)
     if confidence is not None:
         share = f"{100 * confidence:g} %"
-        screen.print(f"low, high: each true count is between them with a probability of at least {share}.")
+        screen.print(f"lower, upper: each true count is between them with a probability of at least {share}.")
