@@ -1,4 +1,4 @@
-"""The split of a privacy budget over levels with the least variance (Qardaji, Yang & Li 2013, Eq. 5)."""
+"""The split of a privacy budget over measurements with the least variance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
 from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.witnesses.arrays import number
+from models.witnesses.arrays import number, real_array
 
 SMALLEST = 2.0**-1000
 """No smaller floats are used in a proof: those below 2⁻¹⁰²² have fewer digits, or are rounded to 0."""
@@ -32,19 +32,33 @@ class BudgetSplit:
     all queries, up to a constant. The optimum has ε_i in proportion to a_i^{1/3} and the value
     (Σ a_i^{1/3})³/ε². It is irrational, so answers are judged in floats.
 
+    With `information`, the budget is ρ of Gaussian noise, whose variance is in proportion to 1/ρ, and all
+    measurements are combined by least squares. In a basis in which that is diagonal, ρ_i of a measurement
+    adds C_ji·ρ_i to the information about part j. An error is a weighted sum of the parts' variances:
+
+        minimize    max_t Σ_j a_tj / (Cρ)_j                Xiao et al. 2023 (ResidualPlanner), §5;
+        subject to  Σ_i ρ_i = ρ,  ρ_i ≥ 0                  McKenna et al. 2018, §5
+
+    For marginals whose residuals are measured by themselves, C is diagonal; for marginals of all regions of a
+    tree, its parts are the effects of the attributes between the siblings of a level.
+
     A `Program` has no such costs; `cvxpy` states the model for conic solvers instead.
 
     Parameters
     ----------
-    weights : array, shape (levels,)
-        The weights a > 0. (Leave out a level of weight 0: no query uses it.)
+    weights : array, shape (levels,); with `information` (parts,) or (errors, parts)
+        The weights a > 0. (Leave out a level of weight 0: no query uses it.) With `information` a ≥ 0, a row
+        for each error of which the largest counts, and none of them all 0.
     epsilon : number
-        The whole budget ε > 0.
+        The whole budget ε > 0, or ρ.
+    information : array, shape (parts, measurements) or (parts,), optional
+        C ≥ 0; of one dimension, its diagonal. Every part of some weight is measured.
 
     Raises
     ------
     ValueError
-        If there are no weights, or a weight or the budget is not positive and finite.
+        If there are no weights, a weight or the budget is not positive and finite, or the information does
+        not fit.
 
     Examples
     --------
@@ -53,27 +67,74 @@ class BudgetSplit:
     Fraction(3, 1)
     >>> model.certificate([1, 2]).optimal
     True
+
+    The total and two counts are measured. The error of the total is to be as small as that of a count:
+
+    >>> total, counts = [0.5, 0], [0.25, 0.25]  # parts: the mean of the counts, and their difference
+    >>> model = BudgetSplit([[4 * 0.5, 0], counts], 1, information=[[2, 1], [0, 1]])
+    >>> model.certificate([0.25, 0.75], {"errors": [0.5, 0.5]}).bound.round(3)
+    1.0
     """
 
     weights: ArrayLike
     epsilon: Number
+    information: ArrayLike | None = None
     random_up_to: ClassVar[int] = 10_000
 
     def __post_init__(self) -> None:
+        if self.information is not None:
+            self._check_information()
+            return
         weights = exact.as_data("weights", self.weights)
         if weights.size == 0:
             raise ValueError("weights is empty: there is no level to give a budget to")
         wrong = np.flatnonzero(weights <= 0)
         if wrong.size:
             raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: weights must be positive")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "epsilon", self._budget())
+
+    def _budget(self) -> Number:
         epsilon: Any = self.epsilon
         epsilon = epsilon.item() if isinstance(epsilon, np.generic) else epsilon
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
             raise ValueError(f"epsilon must be a number, got {epsilon!r}")
         if not (epsilon > 0 and exact.as_float(epsilon) < float("inf")):
             raise ValueError(f"epsilon is {epsilon}: it must be positive and finite")
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "epsilon", epsilon)
+        return epsilon
+
+    def _check_information(self) -> None:
+        weights = np.atleast_2d(np.asarray(self.weights, dtype=np.float64))
+        told = np.asarray(self.information, dtype=np.float64)
+        if weights.ndim != 2 or told.ndim not in (1, 2) or told.size == 0 or len(told) != weights.shape[1]:
+            raise ValueError(
+                f"information has shape {told.shape}, weights {weights.shape}: a row for each part"
+            )
+        for name, array in (("weights", weights), ("information", told)):
+            if not (np.isfinite(array).all() and (array >= 0).all()):
+                raise ValueError(f"{name} must be finite, and at least 0")
+        if not weights.any(axis=1).all():
+            raise ValueError("an error has no weights above 0")
+        if (weights.any(axis=0) & ~(told > 0).reshape(len(told), -1).any(axis=1)).any():
+            raise ValueError("a part with a weight is not measured")
+        for name, value in (("weights", weights), ("information", told), ("epsilon", self._budget())):
+            object.__setattr__(self, name, value)
+
+    @property
+    def shares(self) -> int:
+        """The number of shares of an answer."""
+        told = self.information
+        return np.size(self.weights) if told is None else np.shape(told)[-1]
+
+    def informed(self, x: Any) -> Floats:
+        """Cρ, shape (parts,), with `information`."""
+        told = np.asarray(self.information)
+        return np.asarray(told * x if told.ndim == 1 else told @ x)
+
+    def slope(self, parts: Floats) -> Floats:
+        """Cᵀ times something of the parts; shape (shares,)."""
+        told = np.asarray(self.information)
+        return np.asarray(told * parts if told.ndim == 1 else parts @ told)
 
     @property
     def data(self) -> tuple[Floats, float]:
@@ -100,6 +161,13 @@ class BudgetSplit:
         import cvxpy as cp
 
         weights, epsilon = self.data
+        if self.information is not None:
+            share = cp.Variable(self.shares, nonneg=True)
+            told = np.asarray(self.information)
+            parts = cp.multiply(told, share) if told.ndim == 1 else told @ share
+            used = np.flatnonzero(weights.any(axis=0))
+            errors = (weights[:, used] / weights.max()) @ cp.inv_pos(parts[used])
+            return cp.Problem(cp.Minimize(cp.max(errors)), [cp.sum(share) == 1]), epsilon * share
         roots = np.cbrt(weights) / np.cbrt(weights).sum()
         y = cp.Variable(weights.size)
         return cp.Problem(cp.Minimize(roots @ cp.power(y, -2)), [roots @ y == 1]), cp.multiply(
@@ -109,7 +177,11 @@ class BudgetSplit:
     def objective(self, x: Any) -> Number:
         """Σ a/x²; a `Fraction` where weights and answer are exact; infinite where a share is 0."""
         weights = np.asarray(self.weights)
-        x = answer_of(x, weights.shape, integer=False)
+        x = answer_of(x, (self.shares,), integer=False)
+        if self.information is not None:
+            with np.errstate(all="ignore"):
+                each = np.where(weights > 0, weights / self.informed(x.astype(float)), 0.0)
+            return float(each.sum(axis=1).max())
         if np.any(x == 0):
             return float("inf")
         if exact.is_exact(x) and exact.is_exact(weights):
@@ -120,8 +192,9 @@ class BudgetSplit:
 
     def violations(self, x: Any) -> list[str]:
         """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
-        x = answer_of(x, np.shape(self.weights), integer=False)
-        found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(x <= 0)]
+        x = answer_of(x, (self.shares,), integer=False)
+        low = x <= 0 if self.information is None else x < 0
+        found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(low)]
         exactly = exact.is_exact(x)
         slack = 0 if exactly else FEASIBILITY_TOLERANCE * float(self.epsilon)
         total: Any = exact.total(x)
@@ -143,9 +216,20 @@ class BudgetSplit:
         x : array, shape (levels,)
             In floats, it stands for the shares scaled to ε: the objective is theirs.
         witness : mapping, optional
-            ``price``: another λ.
+            ``price``: another λ. With `information`, ``errors`` and ``scales``; see below.
+
+        Notes
+        -----
+        With `information`, the largest of some errors is at least their mean by any weights w ≥ 0, `errors`.
+        Let a be the mean of the weights a_t. Since 1/z ≥ 2s − s²z for any s > 0, and by the best multiple of
+        the scales s ≥ 0, every split costs at least
+
+            (Σ_j a_j s_j)² / (ρ · max_i (Cᵀ(a s²))_i).
+
+        At an optimum, s = 1/(Cρ) and the multipliers of the errors leave no gap: they are the optimality
+        conditions. Without a witness, s is that, and w is 1 for the largest error.
         """
-        x = answer_of(x, np.shape(self.weights), integer=False)
+        x = answer_of(x, (self.shares,), integer=False)
         broken = self.violations(x)
         if broken:
             return infeasible(self.objective(x), broken)
@@ -153,6 +237,8 @@ class BudgetSplit:
         if not exact.is_exact(x):
             x = x * (epsilon / x.sum())  # the feasible answer that it stands for
         objective = self.objective(x)
+        if self.information is not None:
+            return self._informed(x.astype(float), float(objective), witness)
         roots = float(np.cbrt(weights).sum())
         given = number(witness, "price")
         shares = x.astype(float)
@@ -176,6 +262,30 @@ class BudgetSplit:
         if smallest < SMALLEST:  # floats may have lost digits
             error = float("inf")
         return judge(objective, gap, False, {"price": price}, reason, Rounding(error, unit=0.0))
+
+    def _informed(self, x: Floats, cost: float, witness: Witness | None) -> Certificate:
+        """The certificate with `information`."""
+        weights, rho = self.data
+        errors = real_array(witness, "errors", weights.shape[:1])
+        scales = real_array(witness, "scales", weights.shape[1:])
+        with np.errstate(all="ignore"):
+            informed = self.informed(x)
+            each = np.where(weights > 0, weights / informed, 0.0).sum(axis=1)
+            mixed = np.maximum((each >= each.max()) * 1.0 if errors is None else errors, 0.0)
+            scale = np.where(informed > 0, 1 / informed, 0.0) if scales is None else np.maximum(scales, 0.0)
+            scale = scale / scale.max()
+            mean = mixed @ weights / mixed.sum()
+            spent = mean * scale
+            steepest = float(self.slope(spent * scale).max())
+            bound = float(spent.sum()) ** 2 / (rho * steepest)
+        bound = bound if np.isfinite(bound) else 0.0
+        # Sums and products of numbers above 0, whose smallest may be lost: that lowers the first sum, or is
+        # far below the rounding of the largest slope.
+        error = (64 + sum(weights.shape) + x.size) * UNIT * (4 * bound + cost)
+        proof = {"errors": mixed, "scales": scale}
+        return judge(
+            cost, cost - bound, False, proof, "another split may cost less", Rounding(error, unit=0.0)
+        )
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property
 from pathlib import Path
@@ -134,7 +135,9 @@ def plan() -> None:
               help="With --standard-error: where. Default: the last level.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.csv",
               help="Write the table to this file, with all digits.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
+@click.option("--plan-out", type=click.Path(path_type=Path), metavar="FILE.toml",
+              help="With --optimize: write the optimal plan, for `hierdp release --plan`.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace the files if they exist.")
 @click.pass_context
 def shared(
     context: click.Context,
@@ -144,6 +147,7 @@ def shared(
     standard_error: float | None,
     at: str | None,
     out: Path | None,
+    plan_out: Path | None,
     overwrite: bool,
     **given: Any,
 ) -> None:
@@ -155,8 +159,9 @@ def shared(
     assert isinstance(context.command, PlanCommand)
     mechanism = context.command.mechanism
     folder, out = (out, None) if out is not None and out.suffix.lower() != ".csv" else (None, out)
-    if out is not None and out.exists() and not overwrite:
-        raise InputError(f"{out} exists; choose another file, or add --overwrite")
+    for file in (out, plan_out):
+        if file is not None and file.exists() and not overwrite:
+            raise InputError(f"{file} exists; choose another file, or add --overwrite")
     keywords = keywords_of(mechanism.expecting)
     options = arguments_of(keywords, given, context.get_parameter_source)
     if (most := given.get("most_per_row") or given.get("rows_per_person")) is not None:
@@ -172,3 +177,29 @@ def shared(
     if out is not None:
         found.table.to_csv(out, index=False)
         screen.print(f"Written to {out}.")
+    if plan_out is not None:
+        if found.plan is None:
+            raise InputError("there is no optimal plan to write: say what to --optimize")
+        plan_out.write_text(toml_of(found.plan), encoding="utf-8")
+        screen.print(f"Written to {plan_out}: `hierdp release {mechanism.name} --plan {plan_out}` runs it.")
+
+
+def toml_of(entries: Mapping[str, Any]) -> str:
+    """A plan as a TOML file: texts, numbers, lists and tables of these."""
+    return "".join(
+        f"{json.dumps(name, ensure_ascii=False)} = {_toml(value)}\n" for name, value in entries.items()
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{"
+            + ", ".join(
+                f"{json.dumps(name, ensure_ascii=False)} = {_toml(one)}" for name, one in value.items()
+            )
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)  # TOML's texts and numbers are written as JSON's

@@ -45,6 +45,8 @@ class Expected:
         The budget; with a wanted standard error, the one found.
     at : tuple of str
         The columns by which a row may be chosen (see `hierdp.plan`).
+    plan : mapping, optional
+        The optimal plan, if one was asked for: an option `plan` of the release.
     """
 
     method: str
@@ -52,6 +54,7 @@ class Expected:
     notes: tuple[str, ...] = ()
     epsilon: float = math.nan
     at: tuple[str, ...] = field(default=(NAME, LEVEL))
+    plan: Mapping[str, Any] | None = None
 
     def error(self, at: str | None) -> float:
         """The largest error of the chosen rows: the standard error if it is known, else that of the noise.

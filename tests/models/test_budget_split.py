@@ -1,5 +1,6 @@
 """BudgetSplit: cubes exactly, all splits on a fine grid, weights of very different sizes, conic solvers."""
 
+import math
 import sys
 from fractions import Fraction
 from itertools import product
@@ -195,3 +196,102 @@ def test_exact_shares_add_up_exactly(epsilon):
 def test_a_budget_that_floats_do_not_hold_is_refused():
     with pytest.raises(ValueError, match="it must be positive and finite"):
         BudgetSplit([1], 10**400)
+
+
+# With information: variances of least squares
+
+
+def informed(rng, errors, parts, measurements):
+    weights = rng.random((errors, parts)) * (rng.random((errors, parts)) < 0.6)
+    weights[:, 0] += 0.1
+    told = rng.random((parts, measurements)) * (rng.random((parts, measurements)) < 0.4)
+    told[:, rng.integers(measurements)] += 1e-2
+    return BudgetSplit(weights, 0.7, told * 10 ** rng.uniform(-2, 2, parts)[:, None])
+
+
+@pytest.mark.parametrize("errors", [1, 2, 5])
+def test_splits_for_least_squares_are_proved_and_no_grid_has_less(errors):
+    rng = np.random.default_rng(errors)
+    for _ in range(8):
+        model = informed(rng, errors, int(rng.integers(1, 9)), 3)
+        found = solve(model)
+        assert found.status == "optimal"
+        assert found.gap <= 1e-9 * found.objective
+        grid = [np.array([a, b, 40 - a - b]) / 40 * 0.7 for a in range(41) for b in range(41 - a)]
+        assert found.objective <= min(map(model.objective, grid)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("size", [20, pytest.param(300, marks=pytest.mark.slow)])
+def test_large_splits_for_least_squares_are_proved(size):
+    rng = np.random.default_rng(size)
+    for errors in (1, 4, 30):
+        found = solve(informed(rng, errors, 4 * size, size))
+        assert found.status == "optimal"
+        assert found.gap <= 1e-9 * found.objective
+
+
+def test_a_diagonal_and_one_error_have_a_closed_form():
+    model = BudgetSplit([1, 4, 9], 2, information=[1, 1, 1])
+    assert solve(model).x == pytest.approx([1 / 3, 2 / 3, 1], rel=1e-12)
+    assert solve(model).objective == pytest.approx(36 / 2, rel=1e-12)  # (1 + 2 + 3)²/ρ
+    assert solve(BudgetSplit([1, 4, 9], 2, information=np.eye(3))).x == pytest.approx(
+        [1 / 3, 2 / 3, 1], rel=1e-4
+    )
+    unused = solve(BudgetSplit([1, 0], 2, information=[2, 3]))
+    assert (unused.x.tolist(), unused.objective) == ([2, 0], 1 / 4)
+
+
+@pytest.mark.parametrize("errors", [1, 3])
+def test_any_witness_of_least_squares_gives_a_bound(errors):
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        model = informed(rng, errors, 6, 4)
+        best = solve(model)
+        for scale in (1.0, 1e-3, 1e9):
+            witness = {
+                "errors": rng.random(errors) if rng.random() < 0.5 else best.certificate.witness["errors"],
+                "scales": scale * rng.random(6) * (rng.random(6) < 0.8),
+            }
+            x = rng.dirichlet(np.ones(4)) * 0.7
+            proof = model.certificate(x, witness)
+            assert proof.bound <= best.objective
+            assert not proof.optimal
+            assert model.certificate(x).bound <= best.objective
+            assert not proof.contradiction
+    for none in ({"errors": [0.0] * errors}, {"scales": [0.0] * 6}):
+        assert not model.certificate(x, none).optimal
+    for wrong in ({"errors": "x"}, {"scales": [np.nan] * 6}):
+        with pytest.raises(ValueError, match="the witness's"):
+            model.certificate(x, wrong)
+
+
+def test_splits_for_least_squares_are_those_of_clarabel():
+    rng = np.random.default_rng(3)
+    for errors in (1, 3):
+        model = informed(rng, errors, 8, 5)
+        other = solve(model, "clarabel")
+        assert other.objective == pytest.approx(solve(model).objective, rel=1e-5)  # its tolerance is 1e-8
+
+
+@pytest.mark.parametrize(
+    ("weights", "information", "message"),
+    [
+        ([1, 2], [[1, 1]], "a row for each part"),
+        ([1, -1], [1, 1], "at least 0"),
+        ([1, 1], [1, np.inf], "finite"),
+        ([[1, 1], [0, 0]], [1, 1], "no weights above 0"),
+        ([1, 1], [1, 0], "not measured"),
+    ],
+)
+def test_information_that_does_not_fit_is_named(weights, information, message):
+    with pytest.raises(ValueError, match=message):
+        BudgetSplit(weights, 1, information)
+
+
+def test_a_share_below_0_breaks_a_constraint():
+    model = BudgetSplit([1, 1], 1, information=[[1, 0], [1, 1]])
+    assert model.violations([1.5, -0.5]) == ["epsilon > 0: x[1] = -0.5"]
+    assert model.violations([1.0, 0.0]) == []
+    assert model.objective([1.0, 0.0]) == 2.0
+    assert model.objective([0.0, 1.0]) == math.inf
+    assert not model.certificate([0.0, 1.0]).optimal

@@ -32,7 +32,7 @@ def _cases() -> Iterator[Case]:
         ("NF", empty, [6, 6, 1, 0], [6, 6, 1, 1], EPSILON, {}),
         ("SF", first, [20, 0, 0], [21, 0, 0], EPSILON, {"clusters": 2, "largest": 30, "share": 0.1}),
         ("PHP", first, [20, 0], [21, 0], EPSILON, {"share": 0.1}),
-        ("PrivTree", first, [6, 0], [7, 0], LARGE, {}),
+        ("PrivTree", first, [6, 0], [7, 0], LARGE, {"share": 0.1}),
         ("PrivTree", empty, [6, 0], [6, 1], EPSILON, {"share": 0.9}),
         ("DAWA", first, [6, 6, 1, 0], [7, 6, 1, 0], LARGE, {"share": 0.5}),
         ("DAWA", empty, [6, 6, 0, 0], [6, 6, 0, 1], EPSILON, {}),

@@ -24,6 +24,7 @@ from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import LevelQueries, level_queries, variances
+from hierdp.mechanisms.tabulation.optimal import optimal
 from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
@@ -81,6 +82,17 @@ def expected(
         Sequence[str] | None, Option("A query published as it is.", "LEVEL:QUERY", flag="--invariant")
     ] = None,
     method: Annotated[str, Option("TopDown, BlueDown, Joint, or GLS.", "NAME")] = "TopDown",
+    optimize: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Find the shares of levels and queries with the least sum of these variances of GLS, times their "
+            "weights; `plan_out` writes the plan.",
+            "LEVEL:QUERY[=WEIGHT]",
+        ),
+    ] = None,
+    largest: Annotated[
+        bool, Option("With `optimize`: the least of the largest weighted variance, in place of the sum.")
+    ] = False,
     bounded: Annotated[bool, Option("The total is noisy, not public.", flag="--unbounded")] = True,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
@@ -100,6 +112,13 @@ def expected(
         raise InputError(f"the plan lists no categories of {given.unlisted[0]!r}: give their number")
     given.check_levels(places.levels)
     known = Queries(given)
+    notes = list[str]()
+    if optimize:
+        best = optimal(method, known, places, unit, rho_of(epsilon, delta), optimize, largest)
+        given = plan_of({**given.as_dict(), **best.shares})
+        known, notes = Queries(given), [best.note]
+    elif largest:
+        raise InputError("`largest` says how to optimize: give `optimize`, too")
     settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
     plan_queries = level_queries(known, places, unit, rho_of(epsilon, delta))
     errors = _errors(known, places, plan_queries, bounded) if method in UNBIASED else None
@@ -121,8 +140,11 @@ def expected(
                     "standard_error": np.nan if errors is None else errors[level, q],
                 }
             )
-    notes = (EXACT,) if method in UNBIASED else (NONE.format(method=method),)
-    return Expected(method, frame(rows), notes, epsilon)
+    notes.append(EXACT if method in UNBIASED else NONE.format(method=method))
+    written = given.as_dict() if optimize else None
+    if written is not None and numbers is not None:
+        del written["attributes"]  # only their numbers of categories are known
+    return Expected(method, frame(rows), tuple(notes), epsilon, plan=written)
 
 
 def _errors(queries: Queries, places: Hierarchy, measured: LevelQueries, bounded: bool) -> Floats:

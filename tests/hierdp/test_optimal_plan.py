@@ -1,0 +1,149 @@
+"""Optimal plans: the variance is that of least squares, no other split has less, a release runs them."""
+
+import tomllib
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import SimulatedNoise, plan, release
+from hierdp.cli.app import main
+from hierdp.cli.plan import toml_of
+from hierdp.errors import InputError
+from hierdp.mechanisms.expected import regions_of
+from hierdp.mechanisms.tabulation.budget import Unit
+from hierdp.mechanisms.tabulation.optimal import optimal
+from hierdp.mechanisms.tabulation.plan import plan_of
+from hierdp.mechanisms.tabulation.queries import Queries
+
+LEVELS, ATTRIBUTES = ["state=3", "county=12"], ["group=4", "age=2"]
+TARGETS = ["state:group", "county:age=2", "county:total"]
+SHAPE = {"epsilon": 1.0, "delta": 1e-9, "levels": LEVELS, "attributes": ATTRIBUTES}
+
+
+def variances(made, targets):
+    """The weighted variances of targets in a plan's table."""
+    rows = made.table.set_index(["counts_of", "query"])["standard_error"] ** 2
+    found = []
+    for one in targets:
+        named, _, weight = one.partition("=")
+        found.append(float(weight or 1) * float(rows[tuple(named.split(":"))]))
+    return found
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_variance_that_is_minimized_is_that_of_least_squares(bounded, largest):
+    """Of a regular tree; the plan's standard errors are computed by `BlockInference`."""
+    how = {**SHAPE, "method": "GLS", "bounded": bounded}
+    made = plan("tabulation", optimize=TARGETS, largest=largest, **how)
+    combined = max if largest else sum
+    cost = combined(variances(made, TARGETS))
+    assert made.notes[0].startswith(f"Optimized: the variance that is minimized is {cost:.6g}, at most ")
+    before = combined(variances(plan("tabulation", **how), TARGETS))
+    assert made.notes[0].endswith(f"with the shares before, it is {before:.6g}.")
+    assert cost < 0.7 * before
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_no_other_split_has_less(largest):
+    """Other splits near the optimal one, and random ones, by `BlockInference`."""
+    made = plan("tabulation", method="GLS", optimize=TARGETS, largest=largest, **SHAPE)
+    combined, rng = (max if largest else sum), np.random.default_rng(0)
+    cost, names = combined(variances(made, TARGETS)), made.plan["queries"]
+    levels = ["root", "state", "county"]
+    best = np.array([[share(made.plan, level, name) for name in names] for level in levels])
+    for k in range(12):
+        near = best * rng.uniform(0.7, 1.3, best.shape)
+        parts = near if k % 2 else best + rng.dirichlet(np.ones(best.size)).reshape(best.shape)
+        parts = np.round(parts / parts.sum() * 10**6).astype(int)
+        parts[0, 0] = 0  # the total is public
+        by_level = {
+            level: {name: Fraction(int(p), int(row.sum())) for name, p in zip(names, row, strict=True)}
+            for level, row in zip(levels, parts, strict=True)
+            if row.any()
+        }
+        given = {
+            "level_shares": [
+                f"{level}={Fraction(int(row.sum()), int(parts.sum()))}"
+                for level, row in zip(levels, parts, strict=True)
+            ],
+            "query_shares": [
+                f"{level}:{name}={part}" for level, row in by_level.items() for name, part in row.items()
+            ],
+        }
+        there = plan("tabulation", method="GLS", **SHAPE, **given)
+        assert combined(variances(there, TARGETS)) > cost * (1 - 2e-3)  # a thousandth is for every cell
+
+
+def share(entries, level, query):
+    whole = Fraction(entries["level_shares"][level])
+    return float(whole * Fraction(entries["query_shares"].get(level, {}).get(query, "0")))
+
+
+def test_the_gap_is_small_and_proved():
+    queries = Queries(plan_of({"attributes": {"a": list("123"), "b": list("12")}}))
+    places = regions_of(LEVELS)
+    for method in ("GLS", "TopDown"):
+        found = optimal(method, queries, places, Unit(), 0.1, ["state:a", "county:detailed"], False)
+        assert found.proof.objective * (1 - 0.01) <= found.proof.bound <= found.proof.objective
+        assert found.given > found.proof.objective
+        plan_of(queries.plan.as_dict() | found.shares).check_levels(places.levels)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (["town:a"], "the levels are 'root', 'state', 'county'"),
+        (["state"], "write LEVEL:QUERY"),
+        (["state:a=0"], "the weight must be a number above 0"),
+        (["state:a=much"], "the weight must be a number above 0"),
+        (["root:total"], "these answers are public"),
+        (["state:nothing"], "nothing"),
+    ],
+)
+def test_targets_that_say_nothing_are_named(targets, message):
+    queries = Queries(plan_of({"attributes": {"a": list("123"), "b": list("12")}}))
+    with pytest.raises(InputError, match=message):
+        optimal("GLS", queries, regions_of(LEVELS), Unit(), 0.1, targets, False)
+
+
+def test_a_release_runs_an_optimal_plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame(
+        {"state": rng.choice(list("AB"), 400), "age": rng.choice(["old", 'it\'s "young"'], 400)}
+    )
+    people["county"] = people.state + rng.choice(list("12"), 400)
+    people["group"] = rng.choice(["x", "y"], 400)
+    people.to_csv("people.csv", index=False)
+    loss = {"epsilon": 1, "delta": 1e-9}
+
+    def planned(*words):
+        shape = ["--levels", "state:2,county:4", "--attribute", "group=2", "--attribute", "age=2"]
+        return CliRunner().invoke(
+            main, ["plan", "tabulation", *shape, "--epsilon", "1", "--delta", "1e-9", *words]
+        )
+
+    done = planned("--optimize", "county:age", "--plan-out", "optimal.toml")
+    assert done.exit_code == 0, done.output
+    attributes = {name: sorted(people[name].unique()) for name in ("group", "age")}
+    made = release(
+        people, "tabulation", plan="optimal.toml", levels=["state", "county"], regions_from_data=True,
+        attributes=attributes, noise=SimulatedNoise(1), **loss,
+    )  # fmt: skip
+    assert "age by county" in [spend.query for spend in made.ledger.spends]
+    assert "optimal.toml exists" in planned("--optimize", "state:age", "--plan-out", "optimal.toml").output
+    assert "say what to --optimize" in planned("--plan-out", "none.toml").output
+
+
+def test_a_plan_is_written_as_toml():
+    entries = plan_of({
+        "attributes": {"a": ["x \"quoted\"", "é\\n"], "b": ["1", "2"]},
+        "queries": ["total", "a*b"],
+        "level_shares": {"root": "1/3", "a state": "2/3"},
+        "bounds": ["root:total:0..9"],
+    }).as_dict()  # fmt: skip
+    assert tomllib.loads(toml_of(entries)) == entries
