@@ -102,11 +102,9 @@ def test_structure_first_with_boundaries_to_choose(given):
 
 
 def test_the_tests_that_the_docs_name_are_there():
-    """docs/privacy.md names tests of its statements."""
-    here = Path(__file__).parent
-    text = (here.parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    """Pages name tests of their statements."""
+    here = Path(__file__).parents[1]
+    text = "".join(page.read_text(encoding="utf-8") for page in (here.parent / "docs").glob("*.md"))
     files = set(re.findall(r"test_\w+\.py", text))
     assert files
-    places = {name: [here / name, here.parent / "attack" / name] for name in files}
-    found = {name: [path for path in paths if path.exists()] for name, paths in places.items()}
-    assert not [name for name, paths in found.items() if not paths]
+    assert files <= {path.name for path in here.rglob("test_*.py")}
