@@ -35,7 +35,7 @@ from hierdp import Hierarchy, SimulatedNoise
 from hierdp.counts.selection import Selection
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.group_size.mechanism import group_size
-from hierdp.mechanisms.intervals import ends, half_widths
+from hierdp.mechanisms.intervals import RowIntervals, half_widths
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
@@ -358,14 +358,14 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
         for level in truth
     }
     for level, at in _sampled(truth, 0, 3):
-        ours = np.array(ends(value[level], halves[0.9, level]))[:, at].T
+        ours = np.array(RowIntervals(value[level], halves[0.9, level]).ends())[:, at].T
         own = np.array([source.of(case.question(level, int(one)), 0.9) for one in at])
         assert np.abs(ours - own).max() <= 1, (level, ours, own)  # rounding at a whole number
 
     def intervals(run: int) -> Iterator[tuple[Any, ...]]:
         errors = errors_of(linear, linear.draw(run))
         for (confidence, level), half in halves.items():
-            low, high = ends(truth[level] + errors[level], half)
+            low, high = RowIntervals(truth[level] + errors[level], half).ends()
             yield "measured", confidence, level, np.arange(low.size), low, high
 
     return intervals
@@ -454,7 +454,7 @@ def _sea_blue(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
                 "SEA BLUE order": away[math.ceil((SIMULATIONS - 1) * tail)],
             }
             for name, half in widths.items():
-                low, high = ends(value[level], half)
+                low, high = RowIntervals(value[level], half).ends()
                 yield name, confidence, level, np.arange(low.size), low, high
 
 
