@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hierdp.counts.labels import named_cell
+from hierdp.counts.layout import Layout
+from hierdp.counts.size_table import Ends, SizeTable, Table
 from hierdp.errors import InputError, options_listed
 from hierdp.evaluation.notice import NOTICE, WHY, WORST
 from hierdp.execution import folder, progress, seal
 from hierdp.mechanisms.registry import REPAIR, released_by
-from hierdp.metrics.cells import errors_by_size
+from hierdp.metrics.cells import errors_by_size, shares_by_size
 from hierdp.metrics.level import Level
 from hierdp.record import files, written
 from hierdp.record.release import Release
 from hierdp.tables.labels import codes_in, labels_for
+from models.arithmetic.arrays import Flags
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+Covered = tuple[NDArray[Any], Flags]
+"""True counts, and whether their intervals cover them."""
 
 TABLES = ("errors", "by_size", "worst")
 """The tables of an evaluation, and the names of their files."""
@@ -159,12 +167,14 @@ def evaluate(
     if isinstance(release, Release):
         about: dict[str, Any] = {"mechanism": release.mechanism, "settings": dict(release.settings)}
         table, regions, called = release.counts, release.regions, release.mechanism
+        ends = release.ends
     else:
         read = written.read(Path(release), limit)
         about, table, regions, called = read.manifest, read.table, read.regions, str(release)
+        ends = read.ends
     progress.announce(f"The comparison of {len(table):,} counts", len(table) * _OF_A_COUNT)
-    levels = _levels(about, table, regions, truth, columns)
-    found = _of(called, about, levels)
+    levels, covered = _levels(about, table, regions, truth, columns, ends)
+    found = _of(called, about, levels, covered)
     names = labels_for(labels, about, codes_in(table, regions))
     cells = [named_cell(cell, names) for cell in found.worst["cell"]]
     return replace(found, worst=found.worst.assign(cell=cells))
@@ -176,8 +186,10 @@ OTHER_TOTAL = (
 )
 
 
-def _levels(about: Any, table: Any, regions: Any, truth: Any, columns: Any) -> Sequence[Level]:
-    """The levels of a release beside the true counts."""
+def _levels(
+    about: Any, table: Any, regions: Any, truth: Any, columns: Any, ends: Ends | None
+) -> tuple[Sequence[Level], Sequence[Covered | None]]:
+    """The levels of a release beside the true counts; if it has intervals, which of these cover them."""
     mechanism = released_by(about["mechanism"])
     if mechanism is None:
         raise InputError(f"no mechanism of hierdp makes releases called {about['mechanism']!r}")
@@ -189,18 +201,45 @@ def _levels(about: Any, table: Any, regions: Any, truth: Any, columns: Any) -> S
                 f"{mechanism.name} takes no `{name}` here; it takes {options_listed(how.columns)}"
             )
     data = how.read(truth, **how.options(truth, table, settings, regions, given))
-    return how.levels(data, table, settings, regions)
+    found = how.levels(data, table, settings, regions)
+    if ends is None:
+        return found, [None] * len(found)
+    rows = how.levels(data, _numbered(table, settings), settings, regions)
+    return found, [None if one.sums else _covered(one.true, one.released, ends) for one in rows]
 
 
-def _of(release: str, about: Mapping[str, Any], levels: Sequence[Level]) -> Evaluation:
+def _numbered(table: Table, settings: Mapping[str, Any]) -> Table:
+    """The table with the number of each row, from 1, in place of its count."""
+    numbers = np.arange(1, len(table) + 1)
+    if isinstance(table, SizeTable):
+        return replace(table, counts=numbers.reshape(table.counts.shape))
+    return table.assign(**{Layout.of(table, settings).value: numbers})
+
+
+def _covered(true: NDArray[Any], number: NDArray[Any], ends: Ends) -> Covered | None:
+    """The true counts with an interval, and whether it covers them, from the numbers of their rows, or 0."""
+    row = np.ravel(np.asarray(number, np.int64))
+    lower, upper = (np.append(np.nan, each)[row] for each in ends)
+    known, counts = ~np.isnan(lower), np.ravel(true)
+    held = (lower <= counts) & (counts <= upper)
+    return (counts[known], held[known]) if known.any() else None
+
+
+def _of(
+    release: str, about: Mapping[str, Any], levels: Sequence[Level], covered: Sequence[Covered | None]
+) -> Evaluation:
     """The tables of an evaluation."""
     import pandas as pd
 
     rows, sizes, worst = [], [], []
-    for level in progress.steps(levels, "levels compared", len(levels)):
-        rows.append(level.errors())
+    pairs = list(zip(levels, covered, strict=True))
+    for level, known in progress.steps(pairs, "levels compared", len(levels)):
         by_size = errors_by_size(level.true, level.released, level.cells)
-        sizes += [{"level": level.name, **row} for row in by_size]
+        rows.append(level.errors() | ({} if known is None else {"covered": float(known[1].mean())}))
+        shares = {} if known is None else shares_by_size(*known)
+        for row in by_size:
+            share = {"covered": shares.get(row["true_count"], math.nan)} if any(covered) else {}
+            sizes.append({"level": level.name, **row, **share})
         worst += _worst(level)
     errors = pd.DataFrame(rows)
     listed_worst = pd.DataFrame(worst, columns=["level", "cell", "error"])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models.arithmetic import exact
+from models.arithmetic.arrays import Ints
 
 RANKED = 10_000
 """Ranks are compared among this many cells, those with the largest true counts, zeros included."""
@@ -148,15 +149,9 @@ def errors_by_size(
     10 to 99 1 0.0
     """
     before, after = _signed(true), _signed(released)
-    size = np.abs(before)
-    classes = np.full(size.shape, -2)
-    classes[size > 0] = -1
-    power, low = 0, 1
-    while (at := size >= low).any():
-        classes[at] = power
-        power, low = power + 1, low * 10
-    left_out = 0 if cells is None else cells - size.size
-    for number in range(-2, power):
+    classes = _classes(before)
+    left_out = 0 if cells is None else cells - before.size
+    for number in range(-2, int(classes.max(initial=-2)) + 1):
         here = classes == number
         many = int(here.sum()) + (left_out if number == -2 else 0)
         if many:
@@ -168,6 +163,24 @@ def errors_by_size(
                 **{name: found[name] for name in named},
                 "bias_per_cell": float(found["bias"] / many),
             }
+
+
+def shares_by_size(true: ArrayLike, held: NDArray[np.bool_]) -> dict[str, float]:
+    """The share of cells for which something holds, by the class of the true count as `errors_by_size`."""
+    classes = _classes(_signed(true))
+    return {_class(one): float(held[classes == one].mean()) for one in np.unique(classes).tolist()}
+
+
+def _classes(true: NDArray[Any]) -> Ints:
+    """−2 for 0, −1 under 1, otherwise the power of ten."""
+    size = np.abs(true)
+    classes = np.full(size.shape, -2)
+    classes[size > 0] = -1
+    power, low = 0, 1
+    while (at := size >= low).any():
+        classes[at] = power
+        power, low = power + 1, low * 10
+    return classes
 
 
 def _class(power: int) -> str:

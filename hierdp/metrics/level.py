@@ -30,6 +30,8 @@ class Level:
         The field's own metrics.
     given : array, optional
         The counts that a repair was given; NaN where there was none.
+    sums : bool
+        Whether the cells are sums of several rows of the release.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Level:
     names: Callable[[Ints], Sequence[str]] = field(repr=False)
     more: Mapping[str, Any] = field(default_factory=dict)
     given: NDArray[Any] | None = None
+    sums: bool = False
 
     def errors(self) -> dict[str, Any]:
         """The metrics of the level; of a repair, also the mean error of what it was given."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from hierdp.counts.size_table import ENDS, SizeTable
 from hierdp.reports import figures
-from hierdp.reports.page import Section, number
+from hierdp.reports.page import Bars, Section, number
+from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,6 +39,54 @@ SIMULATED = (
     "counts were taken as the truth, and released again {times} times by the same method with the same "
     "noise. The true counts differ from the released ones, and so may their errors."
 )
+
+
+EACH = (
+    "Each count has an interval, in the columns lower and upper: it covers the true count with a "
+    "probability of at least {confidence:g} %, for each count by itself. The table says how wide these are."
+)
+TOGETHER = (
+    "Each count has an interval, in the columns lower and upper: with a probability of at least "
+    "{confidence:g} %, all of them cover the true counts. The table says how wide these are."
+)
+
+
+def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
+    """The widths of the intervals by level, also relative to the counts; nothing if there are none."""
+    import pandas as pd
+
+    about = manifest.get("intervals")
+    if about is None:
+        return []
+    rows = []
+    for name, counts, width in _widths(table):
+        known = ~np.isnan(width)
+        if known.any():
+            large = known & (counts > 0)
+            share = float(np.median(width[large] / counts[large])) if large.any() else math.nan
+            rows.append([name, int(known.sum()), float(np.median(width[known])), float(f"{share:.3g}")])
+    frame = pd.DataFrame(rows, columns=["level", "counts", "median width", "width by count (median)"])
+    text = (TOGETHER if about["simultaneous"] else EACH).format(confidence=100 * about["confidence"])
+    if frame.isna().to_numpy().any() or frame.empty:
+        return [Section("How wrong a count may be", [text], frames=[frame])]
+    bars = Bars("Median width of an interval, also relative to its count", frame, "width by count (median)")
+    return [Section("How wrong a count may be", [text], bars=[bars])]
+
+
+def _widths(table: Any) -> Iterator[tuple[str, Floats, Floats]]:
+    """Each level's name, counts, and widths of their intervals."""
+    if isinstance(table, SizeTable):
+        assert table.ends is not None
+        for number, name in enumerate(table.hierarchy.levels):
+            at = table.hierarchy.tree.nodes_of(number)
+            lower, upper = (each[at].ravel().astype(float) for each in table.ends)
+            yield str(name), table.counts[at].ravel().astype(float), upper - lower
+        return
+    value = "groups" if "groups" in table else "count"
+    by = next((name for name in ("level_name", "level") if name in table), None)
+    for name, held in [("all", table)] if by is None else table.groupby(by, sort=False):
+        lower, upper = (held[end].to_numpy(float) for end in ENDS)
+        yield str(name), held[value].to_numpy(float), upper - lower
 
 
 def accuracy_section(table: Any, manifest: Mapping[str, Any]) -> Section:

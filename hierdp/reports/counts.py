@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import SizeTable, Table
+from hierdp.counts.size_table import ENDS, SizeTable, Table
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
 from models.arithmetic.arrays import Ints
@@ -102,6 +102,11 @@ def _of_first_level(table: DataFrame, drawn: str, more: Sequence[str] = ()) -> l
     return [Bars(_title(f"{drawn} by {name}", rows["region"].nunique()), frame, drawn)]
 
 
+def _ends_in(table: DataFrame) -> list[str]:
+    """The columns of intervals, if there are some."""
+    return [name for name in ENDS if name in table]
+
+
 def _title(what: str, number: int) -> str:
     what = what[0].upper() + what[1:]
     return what if number <= LARGEST else f"{what}: the largest {LARGEST} of {number:,}"
@@ -127,7 +132,7 @@ def _largest(rows: DataFrame, names: list[str]) -> Bars | None:
         f"{name} ({level})" if level != name else name for name, level in zip(names, levels, strict=True)
     )
     cells = [" → ".join(map(str, row)) for row in shown[names].itertuples(index=False)]
-    columns = [name for name in ("given", "standard_error", "count") if name in shown]
+    columns = [name for name in ("given", "standard_error", *ENDS, "count") if name in shown]
     frame = shown[columns].reset_index(drop=True)
     frame.insert(0, label, cells)
     return Bars(_title(f"counts by {label}", len(rows)), frame, "count")
@@ -164,7 +169,7 @@ def _of_tables(table: DataFrame, names: list[str]) -> Section:
     if not top.empty:
         shown = top.nlargest(LARGEST, "count", keep="first")
         label = ", ".join(names)
-        frame = shown[["count"]].reset_index(drop=True)
+        frame = shown[[*_ends_in(shown), "count"]].reset_index(drop=True)
         frame.insert(0, label, [", ".join(map(str, row)) for row in shown[names].itertuples(index=False)])
         bars.append(Bars(_title(f"counts by {label}, all regions together", len(top)), frame, "count"))
     return _section(bars=[*bars, *_of_first_level(table, "count")])
@@ -187,7 +192,7 @@ def _of_bins(table: DataFrame, axes: Sequence[Mapping[str, Any]]) -> Section:
     label = f"{name}_from" if f"{name}_from" in table else name
     if axis["kind"] == "names" and label in table:
         shown = table.nlargest(LARGEST, "count", keep="first")
-        frame = shown[[label, "count"]].reset_index(drop=True).rename(columns={label: name})
+        frame = shown[[label, *_ends_in(shown), "count"]].reset_index(drop=True).rename(columns={label: name})
         return _section(bars=[Bars(_title(f"counts by {name}", len(table)), frame, "count")])
     errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
     if errors is not None and not np.isfinite(errors).all():

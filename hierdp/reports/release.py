@@ -13,7 +13,7 @@ from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.whom import Whom
-from hierdp.reports.accuracy import accuracy_section
+from hierdp.reports.accuracy import accuracy_section, intervals_section
 from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import count_proved
@@ -55,6 +55,7 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
         verdicts_section(manifest),
         counts_section(_named(table, manifest.get("labels", {})), manifest["settings"]),
         protected_section(manifest),
+        *intervals_section(table, manifest),
         accuracy_section(table, manifest),
         settings_section(manifest),
         steps_section(manifest),

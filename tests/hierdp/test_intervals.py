@@ -318,9 +318,9 @@ def test_ranges_are_covered_before_counts_were_made_non_negative(tmp_path):
     assert exact["upper"][1] == math.floor(exact["estimate"][1] + away)
 
 
-@pytest.mark.parametrize("method", ["NF", "AHP", "GS", "SF", "PHP"])
+@pytest.mark.parametrize("method", ["NF", "AHP", "GS", "SF", "PHP", "PrivTree", "DAWA"])
 def test_bins_and_boxes_of_clusters_are_covered(method, tmp_path):
-    """Of NF, AHP and GS by the bins' own noise; of SF and PHP by sums of clusters, whose parts are within."""
+    """Of NF, AHP and GS by the bins' own noise; of the others by sums of clusters, whose parts are within."""
     true = np.repeat([0, 3, 40, 41], 16)
     data = pd.DataFrame({"age": np.repeat(np.arange(64), true)})
     runs, boxes = 40, np.array([[0, 64], [3, 40], [33, 34], [10, 20]])
@@ -333,7 +333,7 @@ def test_bins_and_boxes_of_clusters_are_covered(method, tmp_path):
         found = boxes_of(as_written(made), boxes[:, :1], boxes[:, 1:], 0.9)
         sums = np.array([true[low:high].sum() for low, high in boxes])
         asked += ((np.array(found["lower"]) <= sums) & (sums <= np.array(found["upper"]))).mean() / runs
-    assert rows >= 0.9 - 3 * math.sqrt(0.09 / runs)  # of SF and PHP, a cluster's bins share an error
+    assert rows >= 0.9 - 3 * math.sqrt(0.09 / runs)  # of SF and others, a cluster's bins share an error
     assert asked >= 0.9 - 3 * math.sqrt(0.09 / runs)
     path = made.write(tmp_path / "out")
     low, high = open_release(path).query("3:40", confidence=0.9)[["lower", "upper"]].iloc[0]

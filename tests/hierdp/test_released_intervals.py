@@ -20,6 +20,7 @@ from hierdp import open as open_release
 from hierdp.check import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.size_table import ENDS
+from hierdp.evaluation.evaluate import evaluate
 from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.intervals import CLOSE, RowIntervals, down_if_shown, half_width
@@ -31,6 +32,7 @@ from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.questions.intervals import with_intervals
 from hierdp.record import files, written
+from hierdp.reports.release import release_report
 from hierdp.tables import Flows
 from tests.marks import quick
 
@@ -349,3 +351,38 @@ def test_the_command_writes_them(tmp_path):
     assert FAILS not in verdicts(tmp_path / "out").values()
     assert len(sizes("M_c^dp").table.columns) + 2 == len(opened.table.columns)
     assert as_written(sizes("M_c^dp")).ends is None
+
+
+def test_an_evaluation_counts_the_intervals_that_cover():
+    """Of rows, by level and class of the true count; sums of rows and counts without a row have none."""
+    flows = {"axes": {"o": ["s", "c"], "d": ["c"]}, "regions_from_data": True, "delta": 1e-6}
+    make = partial(release, PEOPLE, "top-down", **flows)
+    table = make(epsilon=1, noise=SimulatedNoise(3), confidence=0.5).table
+    by = [name for name in table.columns if name not in ("count", *ENDS)]
+    exact = make(epsilon=1e7, noise=SimulatedNoise(0)).table
+    both = table.merge(exact, on=by, how="left", suffixes=("", " true")).fillna({"count true": 0})
+    both["ok"] = (both["lower"] <= both["count true"]) & (both["count true"] <= both["upper"])
+    axes = {"o": "c", "d": "c"}
+    found = evaluate(make(epsilon=1, noise=SimulatedNoise(3), confidence=0.5), PEOPLE, axes=axes)
+    assert found.errors["covered"].tolist() == pytest.approx(both.groupby("level")["ok"].mean().tolist())
+    last = both[both["level"] == both["level"].max()]
+    classes = found.by_size[found.by_size["level"] == found.errors["level"].iloc[-1]].set_index("true_count")
+    assert classes.loc["0", "covered"] == pytest.approx(last[last["count true"] == 0]["ok"].mean())
+    assert "covered" not in evaluate(make(epsilon=1, noise=SimulatedNoise(3)), PEOPLE, axes=axes).errors
+    tables = {"levels": ["s", "c"], "attributes": ["a", "b"], "attributes_from_data": True, "delta": 1e-6}
+    made = release(PEOPLE, "tabulation", epsilon=1, noise=SimulatedNoise(1), confidence=0.9, **tables,
+                   regions_from_data=True)  # fmt: skip
+    shares = evaluate(made, PEOPLE).errors.set_index("level")["covered"]
+    assert shares.notna().tolist() == [name.endswith("every cell") for name in shares.index]
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_the_report_says_how_wide_intervals_are(simultaneous):
+    made = with_intervals(sizes("M_c^dp"), 0.9, simultaneous)
+    manifest = made.manifest()
+    text = release_report(made.with_ends, manifest)
+    said = "all of them cover the true counts" if simultaneous else "for each count by itself"
+    assert "How wrong a count may be" in text
+    assert said in text
+    assert release_report(made.table, manifest) == text  # of a large table as of a small one
+    assert "How wrong a count may be" not in release_report(made.counts, sizes("M_c^dp").manifest())

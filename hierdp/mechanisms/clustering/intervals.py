@@ -63,10 +63,10 @@ class ClusterIntervals:
         if "standard_error" in table:
             return from_errors(self.release, miss, together, [GEOMETRIC])
         if "noisy" in table:
-            half = half_width(self._variance(0), each_miss(miss, len(table), together), [GEOMETRIC])
+            half = half_width(self._variance, each_miss(miss, len(table), together), [GEOMETRIC])
             return RowIntervals(table["noisy"].to_numpy(float), np.full(len(table), half))
-        clusters, sums = self._clusters()
-        each, variance = each_miss(miss, sums.size, together), self._variance(-1)
+        clusters, sums, variance = self._clusters()
+        each = each_miss(miss, sums.size, together)
         two, one = (half_width(variance, share, [GEOMETRIC]) for share in (each, 2 * each))
         part = np.bincount(clusters)[clusters] > 1
         return RowIntervals(sums[clusters], np.where(part, one, two), down=np.where(part, np.inf, two))
@@ -78,29 +78,27 @@ class ClusterIntervals:
         counts = next((name for name in ("standard_error", "noisy") if name in table), None)
         if counts is not None:
             noisy = table["count" if counts == "standard_error" else counts].to_numpy(float)
-            half = half_width(int(inside.sum()) * self._variance(0), miss, [GEOMETRIC])
+            half = half_width(int(inside.sum()) * self._variance, miss, [GEOMETRIC])
             return interval(float(noisy[inside].sum()), half, half)
-        clusters, sums = self._clusters()
+        clusters, sums, variance = self._clusters()
         held, size = np.bincount(clusters, inside.astype(float)), np.bincount(clusters)
         full, touched = held == size, held > 0
-        variance = self._variance(-1)
         down, up = (half_width(int(one.sum()) * variance, miss, [GEOMETRIC]) for one in (full, touched))
         lowest, highest = float(sums[full].sum()), float(sums[touched].sum())
         return interval(highest, highest - lowest + down, up)
 
-    def _clusters(self) -> tuple[Ints, Floats]:
-        """The cluster of each bin, and the noisy sum of each cluster."""
-        clusters, measured = self.release.table["cluster"].to_numpy(np.int64), measured_in(self.release)
-        if (
-            not measured
-            or measured[-1].spend.query != SUMS
-            or measured[-1].answers.size != clusters.max() + 1
-        ):
+    def _clusters(self) -> tuple[Ints, Floats, float]:
+        """The cluster of each bin, the noisy sum of each cluster, and the variance of its noise."""
+        clusters = self.release.table["cluster"].to_numpy(np.int64)
+        sums = [one for one in measured_in(self.release) if one.spend.query.startswith(SUMS)]
+        if not sums or sums[0].answers.size != clusters.max() + 1:
             raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
-        return clusters, measured[-1].answers.astype(float)
+        return clusters, sums[0].answers.astype(float), variance_of(sums[0].spend)
 
-    def _variance(self, measurement: int) -> float:
-        return variance_of(measured_in(self.release)[measurement].spend)
+    @property
+    def _variance(self) -> float:
+        """That of the noise of each bin, if all were measured."""
+        return variance_of(measured_in(self.release)[0].spend)
 
 
 def intervals(release: Written) -> ClusterIntervals:

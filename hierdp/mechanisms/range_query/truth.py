@@ -68,7 +68,8 @@ def levels(
         box = tuple(max(1, round(share * bins)) for bins in shape)
         if math.prod(box) > 1:
             words = " × ".join(f"{bins:,}" for bins in box)
-            found.append(_level(f"ranges of {words} bins", prefixes, answers, *_all(shape, box)))
+            level = _level(f"ranges of {words} bins", prefixes, answers, *_all(shape, box))
+            found.append(replace(level, sums=True))
     return found
 
 

@@ -70,7 +70,8 @@ def levels(
                 parts = [[each[code] for code in column] for each, column in zip(labels, codes, strict=True)]
                 return [", ".join(cell) for cell in zip(places.names[number][region], *parts, strict=True)]
 
-            found.append(Level(f"{name}: {what}", before, after, before.size, names))
+            sums = len(kept) < len(queries.shape)
+            found.append(Level(f"{name}: {what}", before, after, before.size, names, sums=sums))
     return found
 
 
