@@ -94,6 +94,7 @@ def aggregate(
     held = summing.matrix @ wide.loc[bottom].to_numpy()
     made = pd.DataFrame(held, pd.Index(summing.ids, name=id_col), wide.columns)
     long = made.reset_index().melt(id_col, var_name=time_col, value_name=target_col)
+    long[time_col] = long[time_col].astype(frame[time_col].dtype)
     return like(long, table), summing, tags
 
 

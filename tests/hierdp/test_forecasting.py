@@ -86,6 +86,13 @@ def test_many_dates_at_once_are_the_same_as_each_alone():
         np.testing.assert_allclose(made, alone, rtol=0, atol=1e-9)  # numbers below 100, two methods in floats
 
 
+def test_dates_stay_dates():
+    table = sales().assign(ds=pd.Timestamp("2026-01-01"))
+    long, _, _ = aggregate(table, TREE)
+    assert long.ds.dtype == table.ds.dtype
+    assert long.y.sum() == 2 * table.y.sum()  # of two levels
+
+
 def test_wls_var_weighs_by_past_residuals():
     given, summing, _ = forecasts(TREE)
     past, _, _ = aggregate(sales(1, 30), TREE)
