@@ -43,7 +43,7 @@ def selections(there, texts):
 def flows(seed, epsilon=0.5):
     """Flows within a state are large; few go to the other's counties, most of which are released as 0."""
     rng = np.random.default_rng(4)
-    names = [*(f"A{i}" for i in range(3)), *(f"B{i}" for i in range(12))]
+    names = [*(f"A{i}" for i in range(3)), *(f"B{i:x}" for i in range(12))]  # in the order of their names
     places = Hierarchy.from_columns({"state": [n[0] for n in names], "county": names}, ["state", "county"])
     counts = rng.choice([0, 0, 0, 8, 20, 300], (15, 15))
     counts[:3, 3:], counts[3:, :3] = rng.random((3, 12)) < 0.3, rng.choice([0, 40], (12, 3))
