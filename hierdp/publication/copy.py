@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import frame_of
+from hierdp.counts.size_table import ENDS, frame_of
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.privacy.budget import Ledger
@@ -97,7 +97,7 @@ def copy_of(
         raise InputError(
             f"{folder} has more than 20 million rows: its Parquet files are for other programs as they are"
         )
-    whole = frame_of(found.table)
+    whole = frame_of(found.with_ends)
     table = files.finest(whole, found.regions) if finest else whole
     if table is None:
         raise InputError(f"{folder} has no regions, so all its rows are of one level: leave out `finest`")
@@ -132,7 +132,7 @@ def _with_names(table: DataFrame, labels: Labels) -> tuple[DataFrame, dict[str, 
 def _suppressed(table: DataFrame, value: str, least: int) -> DataFrame:
     counts = table[value]
     small = (counts != 0) & (counts < least)
-    others = [name for name in (value, "noisy", "given", "standard_error") if name in table]
+    others = [name for name in (value, "noisy", "given", "standard_error", *ENDS) if name in table]
     kinds = {name: "Int64" for name in others if table[name].dtype.kind in "iu"}
     made = table.astype(kinds)
     made[others] = made[others].mask(small)
@@ -160,6 +160,10 @@ def _about(folder: Path, manifest: Mapping[str, Any]) -> Sequence[tuple[str, str
     public = manifest["taken_as_public"]
     rows += [(f"Taken as public: {name.replace('_', ' ')}", str(words)) for name, words in public.items()]
     rows.append(("Standard errors", str(manifest["standard_errors"])))
+    if (known := manifest.get("intervals")) is not None:
+        which = "all of them" if known["simultaneous"] else "each"
+        covers = f"{which} with a probability of at least {100 * known['confidence']:g} %"
+        rows.append(("Intervals", f"the true count is from lower to upper, {covers}"))
     proved = "every post-processing step" if manifest["all_proved_optimal"] else "not every step"
     rows.append(("Proved optimal", f"{proved}; see `hierdp check`"))
     rows += [(f"Warning {number}", text) for number, text in enumerate(manifest.get("cautions", []), start=1)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hierdp.counts.size_table import ENDS
 from hierdp.errors import InputError, listed, options_listed
 from hierdp.execution import folder as folders
 from hierdp.publication.copy import SUPPRESSED, Copy
@@ -139,7 +140,7 @@ def _text(one: Any) -> str:
 
 _SDMX = (
     *("STRUCTURE", "STRUCTURE_ID", "STRUCTURE_NAME", "ACTION", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS"),
-    *("STANDARD_ERROR", "DP_METHOD", "DP_EPSILON", "DP_DELTA", "DP_UNIT", "COMMENT_DSET"),
+    *("STANDARD_ERROR", "LOWER", "UPPER", "DP_METHOD", "DP_EPSILON", "DP_DELTA", "DP_UNIT", "COMMENT_DSET"),
 )
 """The columns of SDMX-CSV that are not those of the release."""
 
@@ -148,7 +149,8 @@ def _sdmx_csv(copy: Copy, path: Path, given: dict[str, str | None]) -> None:
     """SDMX-CSV 2.0 with ``labels=name``: ids, and names in columns of their own."""
     made, manifest = copy.table, copy.manifest
     budget = manifest["budget"] or {}
-    skipped = ("level", copy.value, "noisy", "standard_error", SUPPRESSED)
+    ends = ENDS if "intervals" in manifest else []
+    skipped = ("level", copy.value, "noisy", "standard_error", *ends, SUPPRESSED)
     dimensions = [name for name in made.columns if name not in skipped and name not in copy.name_of]
     title = str(manifest["title"] or copy.about["Title"])
     flow = f"{_id(given['agency'] or '')}:{_id(given['dataflow'] or title)}(1.0)"
@@ -170,6 +172,8 @@ def _sdmx_csv(copy: Copy, path: Path, given: dict[str, str | None]) -> None:
     columns["OBS_STATUS"] = blank.map({True: "Q", False: "A"})  # CL_OBS_STATUS: suppressed, normal
     if "standard_error" in made:
         columns["STANDARD_ERROR"] = made["standard_error"]
+    for name in ends:
+        columns[name.upper()] = made[name]
     columns |= {"DP_METHOD": manifest["mechanism"], "DP_EPSILON": budget.get("epsilon", "")}
     columns |= {"DP_DELTA": budget.get("delta", ""), "DP_UNIT": copy.about.get("Neighbouring tables", "")}
     notes = [copy.about[name] for name in ("Warning", "Note", "Suppression") if name in copy.about]

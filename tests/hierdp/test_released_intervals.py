@@ -30,6 +30,8 @@ from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import double_geometric_variance
+from hierdp.publication.copy import copy_of
+from hierdp.publication.formats import write_copy
 from hierdp.questions.intervals import with_intervals
 from hierdp.record import files, written
 from hierdp.reports.release import release_report
@@ -386,3 +388,16 @@ def test_the_report_says_how_wide_intervals_are(simultaneous):
     assert said in text
     assert release_report(made.table, manifest) == text  # of a large table as of a small one
     assert "How wrong a count may be" not in release_report(made.counts, sizes("M_c^dp").manifest())
+
+
+@pytest.mark.parametrize("kind", ["csv", "excel", "sdmx-csv"])
+def test_copies_have_the_intervals_and_blank_those_of_suppressed_counts(tmp_path, made, kind):
+    copy = copy_of(made["tabulation"], suppress_below=6)
+    path = write_copy(copy, kind, tmp_path / ("out.xlsx" if kind == "excel" else "out.csv"))
+    read = pd.read_excel(path) if kind == "excel" else pd.read_csv(path)
+    read = read.rename(columns=str.lower)
+    table, blank = open_release(made["tabulation"]).table, copy.table["suppressed"].to_numpy()
+    assert blank.any()
+    assert read[ENDS].isna().all(axis=1).tolist() == blank.tolist()
+    assert read[ENDS][~blank].astype(int).equals(table[ENDS][~blank])
+    assert "at least 90 %" in copy.about["Intervals"]
