@@ -133,6 +133,64 @@ def gaussian_deviation(sensitivity: float, rho: float) -> float:
     return found
 
 
+LevelWeights = Annotated[
+    Sequence[float] | None,
+    Option(
+        "In place of `shares`: the weight of each level's variance of noise, from the top. The shares with "
+        "the least weighted sum are found.",
+        "NUMBER",
+        flag="--optimize",
+    ),
+]
+
+
+def best_shares(
+    weights: Sequence[float],
+    sensitivities: Sequence[float],
+    shares: Sequence[float] | None,
+    *,
+    gaussian: bool = False,
+) -> list[float]:
+    """The shares of levels with the least weighted sum of the noise's variances, proved by `BudgetSplit`.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        Above 0; one for each level that is measured, from the top.
+    sensitivities : sequence of float
+        Of the levels' queries.
+    shares : sequence of float, optional
+        Must not be given, too.
+    gaussian : bool
+        Whether variances are in proportion to 1/ρ, rather than 1/ε².
+
+    Raises
+    ------
+    InputError
+        If there is not one positive finite weight for each level, or shares are given, too.
+    """
+    from models import BudgetSplit
+    from solvers import solve
+
+    if shares is not None:
+        raise InputError("give `shares`, or weights of levels to `optimize` for, not both")
+    if len(weights) != len(sensitivities):
+        raise InputError(
+            f"`optimize`: {len(weights)} weights for {len(sensitivities)} levels; give one for each"
+        )
+    if not all(0 < weight < math.inf for weight in weights):
+        raise InputError("`optimize`: weights must be positive and finite")
+    variances = [float(w) * float(s) ** 2 for w, s in zip(weights, sensitivities, strict=True)]
+    found = solve(BudgetSplit(variances, 1.0, [1.0] * len(variances) if gaussian else None))
+    assert found.x is not None
+    return [float(share) for share in found.x]
+
+
+def shares_note(shares: Sequence[float]) -> str:
+    """The shares, as options of the release."""
+    return "Optimized, and proved; for the release: " + " ".join(f"--share {share:.4g}" for share in shares)
+
+
 PlannedLevels = Annotated[
     Sequence[str] | None,
     Option(

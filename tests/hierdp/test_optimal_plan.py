@@ -147,3 +147,28 @@ def test_a_plan_is_written_as_toml():
         "bounds": ["root:total:0..9"],
     }).as_dict()  # fmt: skip
     assert tomllib.loads(toml_of(entries)) == entries
+
+
+def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights():
+    """Square roots for Gaussian noise, cube roots for double-geometric noise."""
+    axes = {"origin": {"state": 5}, "destination": {"state": 5}}
+    how = {"epsilon": 1.0, "delta": 1e-9, "axes": axes}
+    made = plan("top-down", optimize=[4, 1], **how)
+    assert made.notes[0].endswith("--share 0.6667 --share 0.3333")
+    equal = plan("top-down", **how)
+    cost, before = (
+        4 * n[0] ** 2 + n[1] ** 2 for n in (made.table.noise_deviation, equal.table.noise_deviation)
+    )
+    assert cost == pytest.approx(before * 9 / 10, rel=1e-3)  # (2 + 1)²/(2·5), of the continuous law
+    distinct = plan(
+        "top-down", optimize=[1, 1, 1], trips=4, distinct=True, bounded=False, **{**how, "axes": axes}
+    )
+    assert distinct.notes[0].endswith("--share 0.4 --share 0.4 --share 0.2")  # 4, 4 and 2 in L2
+    sizes = {"epsilon": 1.0, "levels": ["state=2", "county=4"]}
+    made = plan("count-of-counts", optimize=[1, 8, 27], **sizes)
+    assert made.notes[0].endswith("--share 0.1667 --share 0.3333 --share 0.5")
+    for wrong, message in (([1, 2], "2 weights for 3 levels"), ([1, 0, 1], "positive and finite")):
+        with pytest.raises(InputError, match=message):
+            plan("count-of-counts", optimize=wrong, **sizes)
+    with pytest.raises(InputError, match="not both"):
+        plan("count-of-counts", optimize=[1, 1, 1], shares=[1, 1, 1], **sizes)

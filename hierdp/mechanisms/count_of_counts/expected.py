@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,12 +13,15 @@ from hierdp.mechanisms.count_of_counts.mechanism import levels_of
 from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, plan_of
 from hierdp.mechanisms.expected import (
     Expected,
+    LevelWeights,
     PlannedLevels,
     PlannedRegions,
     RowsOfAPerson,
+    best_shares,
     frame,
     geometric_deviation,
     places_of,
+    shares_note,
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.privacy.budget import of_one_row
@@ -59,6 +63,7 @@ def expected(
         Sequence[float] | None,
         Option("The relative part of a level, from the root. Default: equal.", "NUMBER", flag="--share"),
     ] = None,
+    optimize: LevelWeights = None,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level of a release of count-of-counts."""
@@ -66,15 +71,21 @@ def expected(
     for_size, for_groups = (
         None if part is None else of_one_row(part, rows_per_person) for part in (size_budget, group_budget)
     )
-    plan = plan_of(
+    planned = partial(
+        plan_of,
         method,
         places.levels,
         max_size=max_size,
         smallest=smallest,
-        shares=shares,
         size_budget=for_size,
         group_budget=for_groups,
     )
+    notes = [NOTE]
+    if optimize is not None:
+        measured = [one.sensitivity for _, one, _ in levels_of(places, planned(shares=None), 1.0)]
+        shares = best_shares(optimize, measured, shares)
+        notes.insert(0, shares_note(shares))
+    plan = planned(shares=shares)
     rows = list[dict[str, Any]]()
     for level, one, share in levels_of(places, plan, of_one_row(epsilon, rows_per_person)):
         regions_there = int(places.tree.level_sizes[level])
@@ -91,4 +102,4 @@ def expected(
                 "size_variance": 8 / (one.precision * share**2),
             }
         )
-    return Expected(plan.name, frame(rows), (NOTE,), epsilon)
+    return Expected(plan.name, frame(rows), tuple(notes), epsilon)

@@ -16,10 +16,13 @@ from hierdp.execution import progress
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.expected import (
     Expected,
+    LevelWeights,
+    best_shares,
     frame,
     gaussian_deviation,
     geometric_deviation,
     regions_of,
+    shares_note,
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
@@ -89,6 +92,7 @@ def expected(
         Sequence[float] | None,
         Option("Relative budget of a level, from the top. Default: equal.", "NUMBER", flag="--share"),
     ] = None,
+    optimize: LevelWeights = None,
     zeros: Annotated[
         str | None,
         Option(
@@ -133,6 +137,10 @@ def expected(
         raise InputError("give `total`, for a made-up table, or `like`, a public one, not both")
     data = flows_of(axes) if like is None else _public(like, axes, count)
     order = refinements(data, first)
+    if optimize is not None:
+        there = [queries.level(data, depths, unit, 1.0, 1) for depths in depths_of(data.axes, order)[1:]]
+        measured = there if bounded else [queries.total(unit, 1.0), *there]
+        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, gaussian=True)
     known_zeros = zeros_of(zeros, data)
     if total is not None:
         data = made_up(data, total, known_zeros)
@@ -166,7 +174,8 @@ def expected(
         rows.append(_row(level, level_name(data, depths), query) | {"bound": bound})
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
-    return simulated(Expected(method, frame(rows), (UNKNOWN, more), epsilon))
+    notes = (UNKNOWN, more) if optimize is None or shares is None else (shares_note(shares), UNKNOWN, more)
+    return simulated(Expected(method, frame(rows), notes, epsilon))
 
 
 def _public(source: Any, axes: Any, count: str | None) -> Flows:
