@@ -12,7 +12,8 @@ pytestmark = pytest.mark.slow
 
 SIZES = {
     **{"BudgetSplit": 1_000, "CumulativeQIP": 20_000, "Segmentation": 2_048, "StrategySDP": 64},
-    **{"TreeMatching": 20_000, "WorkloadLeastSquares": 10_000, "WorkloadRounding": 10_000},
+    **{"MinCostFlow": 10_000, "TreeAbsolute": 100_000, "TreeMatching": 20_000},
+    **{"WorkloadLeastSquares": 10_000, "WorkloadRounding": 10_000},
 }
 """Of models whose fast paths take longer; others get a million entries."""
 
