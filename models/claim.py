@@ -14,6 +14,7 @@ from models import instances
 from models.arithmetic.arrays import Array
 from models.certificate import Certificate, Witness
 from models.programs.program import Program
+from models.witnesses.plain_text import FIRST_LINE, problem_lines
 from models.witnesses.program_certificate import lagrangian_certificate
 from models.witnesses.row_proofs import exact_proofs
 from models.witnesses.vipr import write_vipr
@@ -60,8 +61,9 @@ class Claim(NamedTuple):
     def save(self, path: str | Path, by_hash: bool = False) -> Path:
         """Write model, answer and witness to a `.json` or `.npz` file, which holds every number exactly.
 
-        A file claims, and does not prove: `load` reads it, and `certificate` checks it again. A `.vipr` file
-        is for checkers of other makes (see `models.witnesses.vipr`); `load` does not read it.
+        A file claims, and does not prove: `load` reads it, and `certificate` checks it again. Files for other
+        checkers are `.vipr` (`models.witnesses.vipr`) and `.txt` (`models.witnesses.plain_text`, for that of
+        docs/theorem); `load` does not read them.
 
         Parameters
         ----------
@@ -72,11 +74,11 @@ class Claim(NamedTuple):
         ------
         ValueError
             If the suffix is another one, the model or the witness holds something that is not data, or (for
-            `.vipr`) the proof does not read as row prices.
+            `.vipr` and `.txt`) the proof does not read as row prices.
         """
         path = Path(path)
-        if path.suffix == ".vipr":
-            return self._save_vipr(path)
+        if path.suffix in (".vipr", ".txt"):
+            return self._save_text(path)
         arrays = instances.packed(self.model, self.x, self.witness)
         head = {"format": FORMAT, "model": type(self.model).__name__, "sha256": digest(self.model)}
         if by_hash:
@@ -89,27 +91,28 @@ class Claim(NamedTuple):
             text = {**head, "about": json.loads(str(arrays[instances.ABOUT])), "arrays": parts}
             path.write_text(json.dumps(text) + "\n", encoding="utf-8")
         else:
-            raise ValueError(f"a claim is a .json, .npz or .vipr file, not {path.name}")
+            raise ValueError(f"a claim is a .json, .npz, .txt or .vipr file, not {path.name}")
         return path
 
-    def _save_vipr(self, path: Path) -> Path:
-        if isinstance(self.model, Program):
-            write_vipr(path, self.model.name, self.model, self.x, self._prices())
-            return path
-        found = list(exact_proofs(type(self.model).__name__, self.model, self.x, self.witness))
-        name, proof = found[0]
-        if isinstance(proof, str):
-            raise ValueError(f"the claim cannot be written as {path.name}: {proof}")
-        if len(found) > 1:
-            raise ValueError(
-                f"the claim is {len(found)} problems side by side: use models.witnesses.vipr.ViprFiles"
-            )
-        write_vipr(path, name, *proof)
+    def _save_text(self, path: Path) -> Path:
+        """Write the proof by row prices, for programs of other makes."""
+        name, proof = type(self.model).__name__, (self.model, self.x, self._prices())
+        if not isinstance(self.model, Program):
+            (name, found), *more = exact_proofs(name, self.model, self.x, self.witness)
+            if isinstance(found, str):
+                raise ValueError(f"the claim cannot be written as {path.name}: {found}")
+            if more:
+                raise ValueError(f"the claim is {1 + len(more)} problems, and {path.suffix} holds one")
+            proof = found
+        if path.suffix == ".vipr":
+            write_vipr(path, name, *proof)
+        else:
+            lines = [FIRST_LINE, *problem_lines(name, *proof), ""]
+            path.write_text("\n".join(lines), encoding="utf-8", newline="\n")
         return path
 
     def _prices(self) -> Any:
-        assert isinstance(self.model, Program)
-        none = np.zeros(self.model.matrix.shape[0], np.int64)
+        none = np.zeros(self.model.matrix.shape[0] if isinstance(self.model, Program) else 0, np.int64)
         return (self.witness or {}).get("prices", none)
 
     @classmethod

@@ -17,7 +17,7 @@ from hierdp.cli.common import SECONDS, WARNING, console
               help="Seconds for the search for prices.")  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Also write problem, answer and prices to FILE: .json or .npz for Claim.load of "
-              "models.claim, .vipr for VIPR's checkers.")  # fmt: skip
+              "models.claim, .vipr or .txt for other checkers.")  # fmt: skip
 def prove(problem: Path, solution: Path, time_limit: float, save: Path | None) -> None:
     """Prove that the answer in SOLUTION is optimal for PROBLEM, or bound how far it is from the optimum.
 

@@ -59,7 +59,7 @@ def test_the_proof_is_saved(name):
     done = run("large 2\n", save=("--save", name))
     if name == "a.csv":
         assert done.exit_code == 2
-        assert "a claim is a .json, .npz or .vipr file" in done.output
+        assert "a claim is a .json, .npz, .txt or .vipr file" in done.output
     elif name == "a.npz":
         assert Claim.load(name).certificate().optimal
     else:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize
 
-from models import Isotonic, MinCostFlow, SimplexQP, lagrangian_bound
+from models import CostTable, GroupMatching, Isotonic, MinCostFlow, SimplexQP, adapters, lagrangian_bound
 from models.claim import Claim
 from models.witnesses.read_vipr import check_vipr
 from models.witnesses.row_proofs import exact_proofs, general_proof
@@ -24,6 +25,7 @@ from tests.marks import quick
 from tests.models.test_plain_text import MODELS
 
 ROOT = Path(__file__).parents[2]
+EXTRACTED = ROOT / "build" / "theorem" / "checker"
 CHECKER = os.environ.get("VIPR_CHECKER")
 needs_checker = pytest.mark.skipif(not CHECKER, reason="VIPR_CHECKER does not name VIPR's checker")
 
@@ -229,6 +231,36 @@ def test_what_is_left_out_of_a_folder_has_a_reason(tmp_path):
     assert (files.written, files.skipped) == (1, 1)
     assert ours(tmp_path / "000001.vipr") == (8, 8)
     assert (tmp_path / SKIPPED).read_text() == "bad: its own certificate does not prove it\n"
+
+
+def claims():
+    """Proved claims about models and programs, from other libraries and ours."""
+    for kind in (Isotonic, MinCostFlow, SimplexQP, CostTable, GroupMatching):
+        model = kind.random(np.random.default_rng(1), 8)
+        yield Claim(model, *fast.answer(model))
+    lp = {"c": [-1, -2], "A_ub": [[1, 1], [1, 3]], "b_ub": [4, 6]}
+    claim = adapters.linprog(optimize.linprog(**lp), **lp)
+    yield claim._replace(x=claim.x.astype(int))
+
+
+@needs_checker
+@pytest.mark.slow
+@pytest.mark.skipif(not EXTRACTED.exists(), reason="make theorem builds the extracted checker")
+def test_three_programs_check_a_claim(tmp_path):
+    """Python, OCaml that was extracted from a proof in Coq, and VIPR's C++ share no line."""
+    for claim in claims():
+        text, certificate = (claim.save(tmp_path / f"claim.{end}") for end in ("txt", "vipr"))
+        assert claim.certificate().optimal
+        assert theirs(certificate)
+        assert subprocess.run([EXTRACTED, text], capture_output=True, check=False).returncode == 0
+        words = text.read_text().splitlines()  # a value too low: not feasible, or another cost
+        at = max(k for k, line in enumerate(words) if line.startswith("value "))
+        words[at] = f"value {Fraction(words[at].split()[1]) - 1}"
+        text.write_text("\n".join([*words, ""]))
+        assert subprocess.run([EXTRACTED, text], capture_output=True, check=False).returncode == 1
+        wrong = tampered(certificate.read_text(), np.random.default_rng(0))[1]
+        certificate.write_text(wrong)
+        assert not theirs(certificate)
 
 
 @needs_checker
