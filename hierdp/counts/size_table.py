@@ -14,7 +14,7 @@ from hierdp.counts.size_runs import Runs
 from models.arithmetic.arrays import Array, Ints
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 PART = 1_000_000
 """The most rows of a part of a table; but a region is never divided."""
@@ -73,27 +73,35 @@ class SizeTable:
 
     def frame(self) -> DataFrame:
         """All rows, as a DataFrame."""
-        return self._rows(self.hierarchy.frame(), slice(None))
+        return plain(self.rows(self.hierarchy.frame(), slice(None)))
 
     def cuts(self, first: int = 0) -> list[slice]:
         """The regions of each part, from a region on."""
         each, end = max(1, PART // self.sizes), len(self.counts)
         return [slice(start, min(start + each, end)) for start in range(first, end, each)]
 
-    def parts(self, first: int = 0) -> Iterator[DataFrame]:
-        """The rows from a region on, one part at a time."""
+    def parts(self) -> Iterator[DataFrame]:
+        """The rows, one part at a time, whose names are categories."""
         regions = self.hierarchy.frame()
-        for cut in self.cuts(first):
-            yield self._rows(regions.iloc[cut], cut)
+        for cut in self.cuts():
+            yield self.rows(regions.iloc[cut], cut)
 
-    def _rows(self, regions: DataFrame, cut: slice) -> DataFrame:
-        """One row for each of these regions and each size."""
-        counts, sizes = self.counts[cut], self.sizes
-        table = regions.loc[regions.index.repeat(sizes)].reset_index(drop=True)
-        table["size"] = np.tile(np.arange(sizes), len(regions))
-        table["groups"] = counts.ravel().astype(np.int64, copy=False)
+    def rows(self, regions: DataFrame, cut: slice) -> DataFrame:
+        """One row for each of some regions, named by these columns, and each size; names are categories."""
+        import pandas as pd
+        from pandas.api.types import is_numeric_dtype
+
+        made: dict[str, Any] = {}
+        for name, column in regions.items():
+            if is_numeric_dtype(column.dtype):
+                made[str(name)] = np.repeat(column.to_numpy(), self.sizes)
+            else:
+                codes, names = pd.factorize(column)
+                made[str(name)] = pd.Categorical.from_codes(np.repeat(codes, self.sizes), names)
+        made["size"] = np.tile(np.arange(self.sizes), len(regions))
+        made["groups"] = self.counts[cut].ravel().astype(np.int64, copy=False)
         ends = () if self.ends is None else zip(ENDS, self.ends, strict=True)
-        return table.assign(**{name: each[cut].ravel() for name, each in ends})
+        return pd.DataFrame(made | {name: each[cut].ravel() for name, each in ends})
 
     @property
     def finest(self) -> int:
@@ -111,7 +119,7 @@ def frame_of(table: Table) -> DataFrame:
 
 
 def parts_of(table: Table) -> Iterable[DataFrame]:
-    """The rows of a table, in parts."""
+    """The rows of a table, in parts; names of regions and sizes may be categories, see `plain`."""
     return table.parts() if isinstance(table, SizeTable) else (table,)
 
 
@@ -122,6 +130,33 @@ def with_ends(table: Table, ends: Ends | None) -> Table:
     if isinstance(table, SizeTable):
         return replace(table, ends=Ends(*(each.reshape(table.counts.shape) for each in ends)))
     return table.assign(**ends._asdict())
+
+
+def plain(frame: DataFrame) -> DataFrame:
+    """The same rows without categories."""
+    named = {name: frame[name].cat.categories.dtype for name in frame if is_named(frame[name])}
+    return frame.astype(named) if named else frame
+
+
+def is_named(column: Series[Any]) -> bool:
+    """Whether a column has categories: of many rows, each name is held and compared once."""
+    return column.dtype == "category"
+
+
+def same_rows(one: DataFrame, other: DataFrame) -> bool:
+    """Whether two tables have the same columns, types and rows, however categories are numbered."""
+    if list(one.columns) != list(other.columns) or len(one) != len(other):
+        return False
+    for name in other:
+        ours, theirs = one[name], other[name]
+        if is_named(ours) and is_named(theirs):
+            code = ours.cat.categories.get_indexer(theirs.cat.categories)
+            there = np.append(np.where(code < 0, -2, code), -1)  # the last is that of a missing name
+            if not np.array_equal(there[theirs.cat.codes], ours.cat.codes):
+                return False
+        elif not ours.equals(theirs):
+            return False
+    return True
 
 
 def runs_of(table: Table, places: Hierarchy) -> Runs:

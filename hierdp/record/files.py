@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import ENDS, SizeTable, Table, parts_of
+from hierdp.counts.size_table import ENDS, SizeTable, Table, plain
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
@@ -48,8 +50,11 @@ def write_parts(
             if rows is None:
                 # The file is closed even if its last bytes do not fit on the disk.
                 file = opened.enter_context((into / f"{name}.parquet").open("wb"))
-                rows = opened.enter_context(pq.ParquetWriter(file, schema_of(frame)))
-            rows.write_table(pa.Table.from_pandas(frame, rows.schema, preserve_index=False))
+                schema = schema_of(frame)
+                # The file's own schema has texts, also where categories are written.
+                texts_only = not any(pa.types.is_dictionary(one.type) for one in schema)
+                rows = opened.enter_context(pq.ParquetWriter(file, schema, store_schema=texts_only))
+            rows.write_table(_arrow_of(frame, rows.schema))
             if texts is not None:
                 texts.writelines(csv_parts(frame, csv_safe, at == 0))
 
@@ -62,7 +67,27 @@ def schema_of(frame: DataFrame) -> pa.Schema:
     for at, one in enumerate(found):
         if pa.types.is_null(one.type):
             found = found.set(at, one.with_type(pa.string()))
+        elif pa.types.is_dictionary(one.type):
+            found = found.set(at, one.with_type(pa.dictionary(pa.int32(), pa.string()))).remove_metadata()
     return found
+
+
+def _arrow_of(frame: DataFrame, schema: pa.Schema) -> pa.Table:
+    """The rows, with categories as they are."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_dictionary(one.type) for one in schema):
+        return pa.Table.from_pandas(frame, schema, preserve_index=False)
+    columns = list[Any]()
+    for one in schema:
+        column = frame[one.name]
+        if pa.types.is_dictionary(one.type):
+            codes = column.cat.codes.to_numpy(np.int32)
+            names = pa.array(column.cat.categories.to_numpy(object), pa.string())
+            columns.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), names))
+        else:
+            columns.append(pa.array(column.to_numpy(), one.type))
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def as_csv(table: Table, anyway: bool = False) -> bool:
@@ -93,6 +118,7 @@ def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[b
     With `csv_safe`, names that begin like a formula are prefixed with an apostrophe, as OWASP recommends
     ("CSV injection"). So are names that begin with an apostrophe, so that names remain distinct.
     """
+    frame = plain(frame)
     if csv_safe:
         texts = {name: _marked(frame[name]) for name in _texts(frame)}
         heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
@@ -105,11 +131,11 @@ def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[b
         yield names.encode()
     for first in range(0, len(frame), _ROWS):
         part = frame.iloc[first : first + _ROWS]
-        plain = None if returns else _unquoted(part)
-        if plain is None:
+        whole = None if returns else _unquoted(part)
+        if whole is None:
             text: str = part.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
-            plain = text.encode()
-        yield plain
+            whole = text.encode()
+        yield whole
 
 
 def _unquoted(frame: DataFrame) -> bytes | None:
@@ -169,7 +195,6 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
     InputError
         If it is not a list of regions.
     """
-    import numpy as np
     import pandas as pd
 
     from models import Tree
@@ -196,51 +221,54 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
     return found
 
 
-def finest(
-    table: DataFrame, regions: Mapping[str, Hierarchy], spelt: Spelt | None = None
-) -> DataFrame | None:
-    """The last level, with one column per level of regions, as in the data; None if there are no regions.
-
-    The table may be a part of one, with any regions of the last level. If two axes have levels of the same
-    name, the name is prefixed with the axis's name. `spelt` has the names by axis and level, if known.
-    """
+def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
+    """The last level, with one column per level of regions, as in the data; None if there are no regions."""
     if not regions:
         return None
-    spelt = _spelt(regions) if spelt is None else spelt
     depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
-    names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     columns: dict[str, Any] = {}
     categories = Layout.of(table, {"axes": regions, "order": ()}).categories
     names_of_values = (*categories, "groups", "count", "standard_error", *ENDS)
     values = [name for name in dict.fromkeys(names_of_values) if name in table]
+    spelt = _spelt(regions, values)
     last = table.loc[table["level"] == depth, [*regions, *values]]
     for axis, hierarchy in regions.items():
         at = hierarchy.positions(last[axis])
         if (at < 0).any():
             raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
-        for level, names_of_level in spelt[axis].items():
-            alone = names.count(level) == 1 and level not in values
-            columns[level if alone else f"{axis}_{level}"] = names_of_level.take(at)
+        columns |= {column: names.take(at) for column, names in spelt[axis].items()}
     made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
     return made
 
 
-Spelt = Mapping[str, Mapping[str, Any]]
-"""For each axis and level, the names of the finest places' regions, as pandas arrays."""
+def _spelt(regions: Mapping[str, Hierarchy], values: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """For each axis and column of a level, the names of the finest places' regions, as pandas arrays.
 
-
-def _spelt(regions: Mapping[str, Hierarchy]) -> Spelt:
+    If two axes have levels of one name, or it is a column of values, the axis's name comes before it.
+    """
     import pandas as pd
 
+    names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
+    taken = {level for level in names if names.count(level) > 1 or level in values}
     return {
-        axis: {level: pd.Series(names).array for level, names in hierarchy.columns().items()}
+        axis: {
+            f"{axis}_{level}" if level in taken else level: pd.Series(names_of_level).array
+            for level, names_of_level in hierarchy.columns().items()
+        }
         for axis, hierarchy in regions.items()
     }
 
 
 def finest_parts(table: Table, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
-    """`finest` of each part of a table that has rows of the last level; nothing if there are no regions."""
-    spelt = _spelt(regions)  # once, not for each part
-    for part in table.parts(table.finest) if isinstance(table, SizeTable) else parts_of(table):
-        if (last := finest(part, regions, spelt)) is not None:
+    """`finest` in parts, in which names may be categories; nothing if there are no regions."""
+    import pandas as pd
+
+    if not isinstance(table, SizeTable):
+        if (last := finest(table, regions)) is not None:
             yield last
+        return
+    (spelt,) = _spelt(regions, ("size", "groups", *(ENDS if table.ends else ()))).values()
+    places = pd.DataFrame(spelt)
+    for cut in table.cuts(table.finest):
+        here = slice(cut.start - table.finest, cut.stop - table.finest)
+        yield table.rows(places.iloc[here], cut)

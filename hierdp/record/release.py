@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import Ends, Table, frame_of, parts_of, with_ends
+from hierdp.counts.size_table import Ends, Table, frame_of, parts_of, plain, with_ends
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.measurements.file import FORMAT
@@ -128,7 +128,7 @@ class Release:
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""
-        return parts_of(self.with_ends)
+        return map(plain, parts_of(self.with_ends))
 
     def __repr__(self) -> str:
         """A summary in one line."""
@@ -155,7 +155,7 @@ class Release:
         """
         import pandas as pd
 
-        parts = list(files.finest_parts(self.with_ends, self.regions))
+        parts = [plain(part) for part in files.finest_parts(self.with_ends, self.regions)]
         return pd.concat(parts, ignore_index=True) if parts else None
 
     @cached_property
@@ -369,7 +369,7 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, larg
     """Write the tables and the manifest of a release into a folder that exists."""
     safe = bool(manifest["csv_safe"])
     csv = files.as_csv(release.counts, large_csv)
-    files.write_parts(release.parts(), into, files.TABLE, safe, csv)
+    files.write_parts(parts_of(release.with_ends), into, files.TABLE, safe, csv)
     if release.regions:
         files.write_parts(
             files.finest_parts(release.with_ends, release.regions), into, files.FINEST, safe, csv

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, with_ends
+from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, same_rows, with_ends
 from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
@@ -330,12 +330,15 @@ def _measurements(path: Path, limit: int) -> Measurements | None:
     return Measurements(MeasurementsFile(path))
 
 
-def read_parts(path: Path, limit: int = LIMIT) -> Iterator[DataFrame]:
-    """The rows of one of a release's Parquet files, one row group at a time; raises as `read`."""
+def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[DataFrame]:
+    """The rows of one of a release's Parquet files, one row group at a time; raises as `read`.
+
+    With `named`, texts are categories.
+    """
     for file in _files(path):
         groups = _read(file, limit, _metadata).num_row_groups
         for group in range(groups):
-            yield _read(file, limit, lambda path, limit, group=group: _row_group(path, limit, group))
+            yield _read(file, limit, lambda path, limit, group=group: _row_group(path, limit, group, named))
 
 
 def _files(path: Path) -> list[Path]:
@@ -343,12 +346,14 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
-def _row_group(path: Path, limit: int, group: int) -> DataFrame:
+def _row_group(path: Path, limit: int, group: int, named: bool) -> DataFrame:
     import pyarrow.parquet as pq
 
     about = _metadata(path, limit)
     _check_memory(path, about.row_group(group).num_rows, about.num_columns, limit, group)
-    found: DataFrame = pq.ParquetFile(path).read_row_group(group).to_pandas()
+    columns = [about.schema.column(at) for at in range(about.num_columns)] if named else []
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    found: DataFrame = pq.ParquetFile(path, read_dictionary=texts).read_row_group(group).to_pandas()
     return found
 
 
@@ -371,12 +376,12 @@ def _size_table(
     counts: Ints = np.empty(cells, narrow(manifest["settings"].get("groups")))
     ends = {name: np.empty(cells, np.int64) for name in claimed}
     at = 0
-    for rows, part in aligned(empty.parts(), read_parts(path, limit)):
+    for rows, part in aligned(empty.parts(), read_parts(path, limit, named=True)):
         if list(part.columns) != [*SIZES, *ends] or any(
             part[name].dtype != np.int64 for name in ("groups", *ends)
         ):
             return None
-        if not part[SIZES].assign(groups=0).equals(rows):
+        if not same_rows(part[SIZES].assign(groups=0), rows):
             return None
         for name, each in ends.items():
             each[at : at + len(part)] = part[name].to_numpy()
