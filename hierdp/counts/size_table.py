@@ -134,8 +134,11 @@ def with_ends(table: Table, ends: Ends | None) -> Table:
 
 def plain(frame: DataFrame) -> DataFrame:
     """The same rows without categories."""
-    named = {name: frame[name].cat.categories.dtype for name in frame if is_named(frame[name])}
-    return frame.astype(named) if named else frame
+    texts = {}
+    for name in filter(lambda name: is_named(frame[name]), frame):
+        column = frame[name].cat
+        texts[name] = column.categories.array.take(column.codes.to_numpy(), allow_fill=True)
+    return frame.assign(**texts) if texts else frame
 
 
 def is_named(column: Series[Any]) -> bool:
