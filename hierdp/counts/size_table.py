@@ -134,10 +134,11 @@ def with_ends(table: Table, ends: Ends | None) -> Table:
 
 def plain(frame: DataFrame) -> DataFrame:
     """The same rows without categories."""
-    texts = {}
-    for name in filter(lambda name: is_named(frame[name]), frame):
-        column = frame[name].cat
-        texts[name] = column.categories.array.take(column.codes.to_numpy(), allow_fill=True)
+    texts: dict[str, Any] = {}
+    for name in frame.columns:
+        column: Any = frame[name]
+        if is_named(column):
+            texts[name] = column.cat.categories.array.take(column.cat.codes.to_numpy(), allow_fill=True)
     return frame.assign(**texts) if texts else frame
 
 
