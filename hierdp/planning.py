@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.expected import Expected
+from hierdp.mechanisms.expected import ERROR, NOISE, Expected
+from hierdp.mechanisms.intervals import checked_confidence, half_widths
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
 from hierdp.privacy.budget import check_epsilon
@@ -29,6 +33,7 @@ def plan(
     epsilon: float | None = None,
     standard_error: float | None = None,
     at: str | None = None,
+    confidence: float | None = None,
     **options: Any,
 ) -> Expected:
     """What to expect of a release, for every mechanism for which mathematics tells it without data.
@@ -45,6 +50,8 @@ def plan(
     at : str, optional
         With `standard_error`: the level, by its name or number, or ``LEVEL:QUERY``; for `range-query`, the
         method. Default: the last level; for `range-query`, the best method.
+    confidence : float, optional
+        Adds a column `interval_width`; see `with_widths`.
     **options
         The shape of the hierarchy and the method: see `hierdp plan MECHANISM --help`.
 
@@ -77,10 +84,39 @@ def plan(
     if standard_error is None:
         if at is not None:
             raise InputError("`at` says where a `standard_error` is wanted: give that, or leave `at` out")
-        return expected(epsilon=check_epsilon(epsilon), **options)
+        return with_widths(expected(epsilon=check_epsilon(epsilon), **options), confidence)
     without = {name: value for name, value in options.items() if name not in SIMULATING}
     found = epsilon_for(standard_error, lambda one: expected(epsilon=one, **without).error(at))
-    return expected(epsilon=found, **options)
+    return with_widths(expected(epsilon=found, **options), confidence)
+
+
+def with_widths(found: Expected, confidence: float | None) -> Expected:
+    """The plan with the width of an interval of each count, before it is cut to what is public.
+
+    From the standard error; where that is not known, from the noise of the count's own answers, which
+    least squares over all answers only makes narrower.
+
+    Raises
+    ------
+    InputError
+        If the confidence is none.
+    """
+    if confidence is None:
+        return found
+    miss = 1 - checked_confidence(confidence)
+    if found.answers is None:
+        return replace(found, notes=(*found.notes, "The widths of intervals do not follow from this plan."))
+    errors, noise = (found.table[name].to_numpy(float) for name in (ERROR, NOISE))
+    variance = np.where(np.isnan(errors), found.answers * noise**2, errors**2)
+    known = ~np.isnan(variance)
+    width = np.full(len(variance), np.nan)
+    width[known] = 2 * half_widths(variance[known], miss, [found.noise])
+    note = (
+        "interval_width: at most, of an interval that covers the true count with at least "
+        f"{100 * confidence:g} %, for each count by itself."
+    )
+    table = found.table.assign(interval_width=width)
+    return replace(found, table=table, notes=(*found.notes, note))
 
 
 def epsilon_for(wanted: float, error: Callable[[float], float]) -> float:

@@ -133,6 +133,8 @@ def plan() -> None:
                    "counts is not known, the standard deviation of the noise counts.")  # fmt: skip
 @click.option("--at", metavar="LEVEL[:QUERY]",
               help="With --standard-error: where. Default: the last level.")  # fmt: skip
+@click.option("--confidence", type=float, metavar="NUMBER",
+              help="Also the width of the intervals of the release, such as 0.9.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE.csv",
               help="Write the table to this file, with all digits.")  # fmt: skip
 @click.option("--plan-out", type=click.Path(path_type=Path), metavar="FILE.toml",
@@ -146,6 +148,7 @@ def shared(
     epsilon: float | None,
     standard_error: float | None,
     at: str | None,
+    confidence: float | None,
     out: Path | None,
     plan_out: Path | None,
     overwrite: bool,
@@ -167,7 +170,8 @@ def shared(
     if (most := given.get("most_per_row") or given.get("rows_per_person")) is not None:
         options.setdefault("trips" if "trips" in keywords else "rows_per_person", most)
     tell_unused(context, *(["--out"] if folder is not None else []))
-    found = planned(mechanism.name, epsilon=epsilon, standard_error=standard_error, at=at, **options)
+    options |= {"epsilon": epsilon, "standard_error": standard_error, "at": at, "confidence": confidence}
+    found = planned(mechanism.name, **options)
     screen = console()
     print_frame(
         screen, f"{mechanism.name}, {found.method}, ε = {found.epsilon:g}", known_columns(found.table)

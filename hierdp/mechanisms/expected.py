@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.option import Option
-from hierdp.privacy.budget import Spend
+from hierdp.privacy.budget import GAUSSIAN, Spend
 from hierdp.privacy.noise import deviation_of, double_geometric_variance
 from models.arithmetic.arrays import Ints
 from models.tree import Tree
@@ -45,6 +45,11 @@ class Expected:
         The budget; with a wanted standard error, the one found.
     at : tuple of str
         The columns by which a row may be chosen (see `hierdp.plan`).
+    answers : int, optional
+        The number of noisy answers that a count is a sum or difference of; None if no intervals follow from
+        the plan.
+    noise : str
+        The law of their noise.
     plan : mapping, optional
         The optimal plan, if one was asked for: an option `plan` of the release.
     """
@@ -54,6 +59,8 @@ class Expected:
     notes: tuple[str, ...] = ()
     epsilon: float = math.nan
     at: tuple[str, ...] = field(default=(NAME, LEVEL))
+    answers: int | None = None
+    noise: str = GAUSSIAN
     plan: Mapping[str, Any] | None = None
 
     def error(self, at: str | None) -> float:
@@ -96,7 +103,7 @@ def known_columns(table: DataFrame) -> DataFrame:
 
     shown = table.drop(columns=[LEVEL, *([QUERY] if NAME in table and not _queries_differ(table) else [])],
                        errors="ignore")  # fmt: skip
-    words = {ERROR: "not known", NOISE: "not measured", "bound": "not known"}
+    words = {ERROR: "not known", NOISE: "not measured", "bound": "not known", "interval_width": "not known"}
     for column in [one for one in words if one in shown]:
         missing = shown[column].isna()
         if missing.any():

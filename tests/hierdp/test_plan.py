@@ -281,6 +281,7 @@ PLANNED = {
     "--first": ["age"],
     "--out": ["released"],
     "--branching": ["2"],
+    "--confidence": ["0.9"],
     "--query": ["total", "detailed"],
     "--max-size": ["3"],
     "--group-budget": ["0.1"],

@@ -15,7 +15,7 @@ from test_check import ALL, PEOPLE, change_manifest, released, verdicts
 from test_check_alone import CHECK
 from test_intervals import TRIP_OPTIONS, as_written, law, sizes, tabulated
 
-from hierdp import Hierarchy, InputError, SimulatedNoise, release, repair
+from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release, repair
 from hierdp import open as open_release
 from hierdp.check import FAILS, HOLDS, check
 from hierdp.cli import main
@@ -401,3 +401,20 @@ def test_copies_have_the_intervals_and_blank_those_of_suppressed_counts(tmp_path
     assert read[ENDS].isna().all(axis=1).tolist() == blank.tolist()
     assert read[ENDS][~blank].astype(int).equals(table[ENDS][~blank])
     assert "at least 90 %" in copy.about["Intervals"]
+
+
+def test_a_plan_gives_the_widths_of_the_intervals():
+    """Before intervals are cut to what is public: those of a release with many people, but for whole ends."""
+    found = plan("top-down", epsilon=1, delta=1e-6, axes={"a": {"x": 2}, "b": {"y": 2}}, confidence=0.9).table
+    for deviation, width in found[["noise_deviation", "interval_width"]].to_numpy():
+        assert width == pytest.approx(2 * 1.6448536 * deviation + 1)
+    options = {"levels": ["s=3", "c=4"], "max_size": 4}
+    sizes, cumulative = (
+        plan("group-size", epsilon=1, method=method, confidence=0.9, **options).table
+        for method in ("M_H^dp", "M_c^dp")
+    )
+    assert (sizes["interval_width"] > 2 * 1.64 * sizes["noise_deviation"]).all()
+    assert (cumulative["interval_width"] > 2 * 1.64 * math.sqrt(2) * cumulative["noise_deviation"]).all()
+    assert "interval_width" not in plan("group-size", epsilon=1, **options).table
+    none = plan("count-of-counts", epsilon=1, levels=["s=3"], groups=9, max_size=4, confidence=0.9)
+    assert "do not follow from this plan" in none.notes[-1]

@@ -19,7 +19,7 @@ from hierdp.mechanisms.group_size.mechanism import queries
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.privacy.budget import of_one_row
+from hierdp.privacy.budget import GEOMETRIC, of_one_row
 
 NOTE = (
     "The released counts are non-negative whole numbers that add up: their error depends on the true counts, "
@@ -52,4 +52,5 @@ def expected(
         }
         for level, (name, query) in enumerate(zip(places.levels, plan, strict=True))
     ]
-    return Expected(chosen.name, frame(rows), (NOTE,), epsilon)
+    answers = 2 if chosen.cumulative else 1
+    return Expected(chosen.name, frame(rows), (NOTE,), epsilon, answers=answers, noise=GEOMETRIC)

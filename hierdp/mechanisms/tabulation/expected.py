@@ -144,7 +144,7 @@ def expected(
     written = given.as_dict() if optimize else None
     if written is not None and numbers is not None:
         del written["attributes"]  # only their numbers of categories are known
-    return Expected(method, frame(rows), tuple(notes), epsilon, plan=written)
+    return Expected(method, frame(rows), tuple(notes), epsilon, plan=written, answers=1)
 
 
 def _errors(queries: Queries, places: Hierarchy, measured: LevelQueries, bounded: bool) -> Floats:

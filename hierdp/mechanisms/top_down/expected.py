@@ -175,7 +175,7 @@ def expected(
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
     notes = (UNKNOWN, more) if optimize is None or shares is None else (shares_note(shares), UNKNOWN, more)
-    return simulated(Expected(method, frame(rows), notes, epsilon))
+    return simulated(Expected(method, frame(rows), notes, epsilon, answers=1))
 
 
 def _public(source: Any, axes: Any, count: str | None) -> Flows:
