@@ -15,7 +15,7 @@ from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.size_table import SizeTable, aligned, runs_of
+from hierdp.counts.size_table import SizeTable, aligned, plain, runs_of, same_rows
 from hierdp.execution import seal
 from hierdp.record import files, properties, written
 from hierdp.record.shape import shape_of_regions
@@ -244,6 +244,27 @@ def test_the_properties_of_a_large_table(name, region, size, by, why):
     counts[region, size] += by
     for each in (table, table.frame()):
         assert properties.broken(each, settings, {"region": places})[name] == why
+
+
+def named(names, categories):
+    return pd.DataFrame({"region": pd.Categorical(names, categories=categories), "groups": [1, 2, 3, 4]})
+
+
+def test_names_are_compared_however_they_are_numbered():
+    one, other = named(["b", "a", None, "a"], ["b", "a"]), named(["b", "a", None, "a"], ["x", "a", "b"])
+    assert same_rows(one, other)
+    assert same_rows(other, one)
+    assert plain(one).equals(plain(other))
+    for wrong in (
+        named(["b", "a", "x", "a"], ["x", "a", "b"]),
+        named(["b", "a", None, "b"], ["b", "a"]),
+        plain(one),
+        one.astype({"groups": float}),
+        one.rename(columns={"region": "place"}),
+        one[:3],
+    ):
+        assert not same_rows(one, wrong)
+        assert not same_rows(wrong, one)
 
 
 def test_rows_are_made_a_part_at_a_time(monkeypatch):
