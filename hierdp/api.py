@@ -16,7 +16,6 @@ from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
 from hierdp.privacy.noise import ExactNoise, Noise, check_noise
 from hierdp.questions.bias import simulated_errors
-from hierdp.questions.intervals import check_confidence, with_intervals
 from hierdp.record.release import Release
 
 
@@ -92,6 +91,8 @@ def release(
     from_table = MECHANISMS[mechanism].from_table
     check_options(mechanism, keywords_of(from_table), options)
     if confidence is not None:
+        from hierdp.questions.intervals import check_confidence, with_intervals  # they need SciPy
+
         check_confidence(MECHANISMS[mechanism], confidence)
     elif simultaneous:
         raise InputError("`simultaneous` says what `confidence` means: give that, such as 0.9")

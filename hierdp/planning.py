@@ -12,7 +12,6 @@ import numpy as np
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import ERROR, NOISE, Expected
-from hierdp.mechanisms.intervals import checked_confidence, half_widths
 from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.option_values import check_options
 from hierdp.privacy.budget import check_epsilon
@@ -103,6 +102,8 @@ def with_widths(found: Expected, confidence: float | None) -> Expected:
     """
     if confidence is None:
         return found
+    from hierdp.mechanisms.intervals import checked_confidence, half_widths  # they need SciPy
+
     miss = 1 - checked_confidence(confidence)
     if found.answers is None:
         return replace(found, notes=(*found.notes, "The widths of intervals do not follow from this plan."))

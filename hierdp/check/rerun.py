@@ -18,7 +18,6 @@ from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
 from hierdp.measurements.rows import Piece
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.intervals import checked_confidence
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
@@ -85,6 +84,8 @@ class Rerun:
 
     def _compare_intervals(self, release: Written, saved: Replay) -> None:
         """Check that the intervals are those of the measurements, at the confidence in the manifest."""
+        from hierdp.mechanisms.intervals import checked_confidence  # it needs SciPy
+
         claim, mechanism = release.manifest["intervals"], released_by(release.manifest["mechanism"])
         assert mechanism is not None
         if release.ends is None:
