@@ -82,7 +82,7 @@ def test_a_file_that_was_changed_is_refused(tmp_path):
         path.write_text(broken)
         with pytest.raises(ValueError, match=r"no claim|format"):
             Claim.load(path)
-    with pytest.raises(ValueError, match=r"a \.json, \.npz or \.vipr file"):
+    with pytest.raises(ValueError, match=r"a \.json, \.npz, \.txt or \.vipr file"):
         lp().save(tmp_path / "claim.csv")
     (tmp_path / "claim.npz").write_bytes(b"PK\x03\x04 no zip file")
     with pytest.raises(ValueError, match="no claim"):
