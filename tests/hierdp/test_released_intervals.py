@@ -215,7 +215,10 @@ def test_a_count_whose_noisy_count_stays_above_the_limit_keeps_its_row(name):
 
 @pytest.mark.parametrize(
     ("method", "runs"),
-    [("InfTDA", 60), *(pytest.param(name, 200, marks=pytest.mark.slow) for name in METHODS)],
+    [
+        ("InfTDA", 60),
+        *(pytest.param(name, 200, marks=pytest.mark.slow) for name in METHODS if name != "TDA_inf"),
+    ],
 )
 def test_rows_are_covered_in_every_size_class(method, runs):
     """Rows of true zeros too: of those shown in a sparse table, plain intervals cover 75 %."""
@@ -237,7 +240,7 @@ def test_rows_are_covered_in_every_size_class(method, runs):
         # Counts of a size share parents, and so errors; as if a fifth of them were independent.
         spread = math.sqrt(0.09 / max(1.0, shown[count] / 5))
         assert covered[count] >= (0.9 - 3 * spread) * shown[count], (count, covered[count], shown[count])
-    assert shown[0] > 20
+    assert shown[0] > 20 or method == "SH"  # which shows no zeros
 
 
 # --- intervals that hold together -------------------------------------------------------------------------
