@@ -77,7 +77,6 @@ class Reconciliation:
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "integer": {"integer": True}}
     random_up_to: ClassVar[int] = 1_000
-    always_proved: ClassVar[bool] = False  # whole forecasts of crossed hierarchies are rounded
 
     def __post_init__(self) -> None:
         base = exact.as_data("base", self.base)
@@ -157,6 +156,11 @@ class Reconciliation:
     def bottom(self) -> Flags:
         """Which series have no parts."""
         return np.asarray(self.height == 0)
+
+    @property
+    def always_proved(self) -> bool:
+        """Along trees and over the reals; whole forecasts of crossed hierarchies are rounded."""
+        return not self.integer or self.links[1].size == np.unique(self.links[1]).size
 
     def summed(self, x: Array) -> Array:
         """All series as sums of those at the bottom, shape (series, ...); others in x are ignored."""

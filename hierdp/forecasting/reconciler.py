@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,8 +21,8 @@ from solvers import prove, solve
 NODES = 1 << 21
 """Nodes of the trees that are solved as one problem: enough for the speed, little enough for memory."""
 
-FINENESS = 1_000
-"""The smallest weight of whole forecasts: weights keep three digits or more."""
+FINENESS, LARGEST = 1_000, 1 << 20
+"""The smallest weight of whole forecasts, unless that makes another one larger than `LARGEST`."""
 
 WEIGHTS = ("ols", "wls_struct", "wls_var")
 
@@ -45,8 +46,9 @@ class Reconciler:
     nonnegative : bool
     whole : bool
         Whole forecasts. Along a tree they are optimal. Otherwise the relaxed ones are rounded, and the gap to
-        the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰ first, and weights to whole
-        numbers with three digits or more.
+        the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰, or of more if they
+        pass 10⁵, and weights to whole numbers, with three digits if they are at most 1,000 times
+        apart.
     fixed : sequence of str
         Levels (keys of `tags`) or series whose base forecasts stay as they are.
     lower, upper : number or array of shape (series,), optional
@@ -288,7 +290,7 @@ class Reconciler:
         p = 2 if self.loss == "squared" else 1
         kept: Any = weights
         if self.whole:
-            base, kept = np.rint(base * 1024) / 1024, _whole_weights(weights)
+            base, kept = _in_whole_numbers(structure, base, weights)
         for column in base.T:
             low, high = (np.where(fixed, column, side) for side in (lower, upper))
             if self.whole and np.any(fixed & (column != np.rint(column))):
@@ -305,9 +307,25 @@ class Reconciler:
             yield x
 
 
-def _whole_weights(weights: Floats) -> NDArray[np.int64]:
-    whole = np.rint(weights / weights.min() * FINENESS).astype(np.int64)
-    return np.asarray(whole // np.gcd.reduce(whole))
+def _in_whole_numbers(
+    structure: Structure, base: Floats, weights: Floats
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Forecasts rounded to multiples of at most 2⁻¹⁰, and whole weights, so that costs of units fit 60 bits.
+
+    Raises
+    ------
+    InputError
+        If forecasts are too large for that.
+    """
+    depth = len(structure.levels) if structure.is_tree else 2
+    room = 2.0**60 / (32 * (depth + 2) * (4 * np.abs(base).max(initial=0) + 4))
+    if room < 1:
+        raise InputError(f"forecasts of {np.abs(base).max():.2g} are too large: count in larger units")
+    scale = min(FINENESS / weights.min(), min(LARGEST, room) / weights.max())
+    whole = np.maximum(np.rint(weights * scale), 1).astype(np.int64)
+    whole //= np.gcd.reduce(whole)
+    unit = 2.0 ** min(10, math.floor(math.log2(room / whole.max()) / 2))
+    return np.rint(base * unit) / unit, whole
 
 
 def _optimum(model: Model, gap_allowed: bool = False) -> tuple[NDArray[Any], Certificate]:

@@ -117,7 +117,8 @@ def _exchanged(model: Reconciliation, near: Floats) -> tuple[Ints, Witness]:
     shift = _shift(model, lower)
     x = _rounded_down(model, near, lower, upper) - shift
     plenty = 2 * (int(np.abs(x).sum()) + int(np.abs(base // unit).sum()) + base.size)
-    largest = unit * unit * (plenty + 1) * int(weights.max()) * (tree.depth + 1)
+    apart = unit * int(np.abs(x).max()) + int(np.abs(base - unit * shift).max())
+    largest = 2 * unit * (apart + unit) * int(weights.max()) * (tree.depth + 1)
     if 4 * largest >= NEVER:
         raise NoFastPath("Reconciliation: the costs of a unit pass 60 bits")
     size = tree.size

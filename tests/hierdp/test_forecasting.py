@@ -106,6 +106,15 @@ def test_wls_var_weighs_by_past_residuals():
         reconciler.reconcile(given, summing)
 
 
+def test_whole_forecasts_take_weights_and_numbers_of_any_size():
+    matrix = np.vstack([np.ones((1, 6)), np.repeat(np.eye(2), 3, axis=1), np.eye(6)])
+    base = np.random.default_rng(0).normal(0, 1e6, (9, 2))
+    reconciler = Reconciler(10.0 ** np.array([-9, -5, -5, 3, 0, -2, -1, -1, -3]), whole=True)
+    made = reconciler.fit_predict(matrix, base)["mean"]
+    np.testing.assert_array_equal(made, matrix @ made[3:])
+    assert all(proof.optimal for proof in reconciler.certificates)
+
+
 def test_a_tree_is_found_below_other_levels_and_chains():
     matrix = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
     structure = structure_of(matrix)
