@@ -72,7 +72,7 @@ def run(
 ) -> Iterator[dict[str, Any]]:
     counts = regions * (MAX_SIZE + 1)
 
-    from hierdp.check import check
+    from hierdp.checking import check
     from hierdp.counts import size_table
     from hierdp.measurements import file
     from hierdp.measurements.measuring import Measuring

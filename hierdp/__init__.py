@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hierdp.api import release as release
+    from hierdp.checking import check as check
     from hierdp.counts.axes import Dates as Dates
     from hierdp.counts.axes import Names as Names
     from hierdp.counts.axes import Numbers as Numbers
@@ -48,6 +49,7 @@ _WHERE = {
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
+    "check": "hierdp.checking",
     "plan": "hierdp.planning",
     "compare": "hierdp.evaluation.compare",
     "evaluate": "hierdp.evaluation.evaluate",

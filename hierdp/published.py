@@ -15,7 +15,7 @@ from hierdp.record import files, written
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from hierdp.check import CheckResult
+    from hierdp.checking import CheckResult
     from hierdp.counts.hierarchy import Hierarchy
     from hierdp.measurements.measurement import Measurements
     from hierdp.record.release import Release
@@ -123,8 +123,8 @@ class PublishedRelease:
         account: str | Path | None = None,
         all_steps: bool = False,
     ) -> list[CheckResult]:
-        """Check it from its files alone; see `hierdp.check.check`."""
-        from hierdp.check import check
+        """Check it from its files alone; see `hierdp.checking.check`."""
+        from hierdp.checking import check
 
         return check(self.path, fingerprint, self.limit, public_key, account, all_steps)
 

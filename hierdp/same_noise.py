@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.budget import budget_of_one_row
-from hierdp.check.rerun import ClaimedMeasurements
+from hierdp.checking.budget import budget_of_one_row
+from hierdp.checking.rerun import ClaimedMeasurements
 from hierdp.errors import InputError, options_listed
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement, Measurements

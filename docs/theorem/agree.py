@@ -71,7 +71,7 @@ def of_set(which: str, left: Counter[str]) -> Iterator[Case]:
 
 def of_release(folder: Path, left: Counter[str]) -> Iterator[Case]:
     """The steps of a release."""
-    from hierdp.check.export import for_each_step
+    from hierdp.checking.export import for_each_step
 
     steps: list[Any] = []
     for_each_step(folder, lambda *step: steps.append(step))

@@ -11,7 +11,7 @@ import click
 from hierdp.cli.common import WARNING, console, grid, with_limit
 
 if TYPE_CHECKING:
-    from hierdp.check.result import CheckResult
+    from hierdp.checking.result import CheckResult
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -55,13 +55,13 @@ def check(
     hierdp check released --export proofs
     hierdp check released --export certificates --format vipr
     """
-    from hierdp.check import check as look
+    from hierdp.checking import check as look
 
     screen = console()
     found = look(release, fingerprint, limit, public_key, account, all_steps)
     holds = print_check(screen, release, found)
     if folder is not None:
-        from hierdp.check.export import EXPORTED, export
+        from hierdp.checking.export import EXPORTED, export
 
         written, skipped = export(release, folder, limit, form)
         left = f"; {skipped:,} left out, with the reason for each" if skipped else ""
@@ -83,7 +83,7 @@ def print_check(screen: Any, release: Path, found: list[CheckResult], brief: boo
     brief : bool
         Print only failed checks, and the verdict after the folder's name.
     """
-    from hierdp.check.result import FAILS, OPEN
+    from hierdp.checking.result import FAILS, OPEN
 
     failed = [line for line in found if line.verdict == FAILS]
     if failed or not brief:

@@ -43,7 +43,7 @@ def demo(out: Path, overwrite: bool, time_limit: float, simulate: int | None) ->
     or every solve fails.
     """
     from hierdp import demo as job
-    from hierdp.check import check
+    from hierdp.checking import check
     from hierdp.execution import folder
 
     if math.isnan(time_limit):  # click's ranges accept nan

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.budget import budget_of_one_row
+from hierdp.checking.budget import budget_of_one_row
 from hierdp.counts.selection import Selection
 from hierdp.counts.size_table import ENDS, Ends, frame_of, with_ends
 from hierdp.errors import InputError, listed, unknown_name

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.rerun import Rerun
+from hierdp.checking.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress, resume
 from hierdp.execution.progress import counted

@@ -8,7 +8,7 @@ from attacked import assert_no_traceback, counted, releasing
 from click.testing import CliRunner
 from hostile_tables import TABLES
 
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.cli import main
 
 pytestmark = pytest.mark.attack

@@ -10,7 +10,7 @@ from attacked import MECHANISMS, TABLE, assert_no_traceback, counted, releasing
 from click.testing import CliRunner
 from tampering import BY_FINGERPRINT, CHANGES, PROVED, WITH_REGIONS, flipped
 
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.cli import main
 from hierdp.execution import seal
 from hierdp.record import files

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hierdp import release
-from hierdp.check.rerun import Rerun
+from hierdp.checking.rerun import Rerun
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measurement import Measurements

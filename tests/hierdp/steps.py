@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.export import for_each_step
+from hierdp.checking.export import for_each_step
 from hierdp.record import files, proofs
 from hierdp.record.step import Step
 from solvers import Solution

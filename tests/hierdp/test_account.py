@@ -24,7 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal
@@ -359,12 +359,12 @@ def test_check_reports_missing_account_entries(written, opened, tmp_path):
 def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
     """Its fingerprint is correct, as if this had been its charge."""
     account, folder = written
-    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.5))
+    monkeypatch.setattr("hierdp.checking.account._cost", lambda *_: Loss(0.5))
     assert "entry 1 is charged ε = 0.4; the release costs ε = 0.5" in line_of(folder, account).why
-    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(0.4, unit=PERSON, column="id"))
+    monkeypatch.setattr("hierdp.checking.account._cost", lambda *_: Loss(0.4, unit=PERSON, column="id"))
     wrong = "entry 1 is charged for one row of the table; .*; the release protects a person, by column 'id'"
     assert re.search(wrong, line_of(folder, account).why)
-    monkeypatch.setattr("hierdp.check.account._cost", lambda *_: Loss(None, 0.01))
+    monkeypatch.setattr("hierdp.checking.account._cost", lambda *_: Loss(None, 0.01))
     assert "the release costs ρ = 0.01" in line_of(folder, account).why
 
 

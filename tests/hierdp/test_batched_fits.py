@@ -10,7 +10,7 @@ import pytest
 from steps import save, solved_in
 
 from hierdp import SimulatedNoise, release, verify
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
 from hierdp.mechanisms.group_size import fits
 from hierdp.record import files

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.mechanisms import MECHANISMS
 from hierdp.questions import bias
 from hierdp.questions.bias import SEED, TIMES, simulated_errors

@@ -13,7 +13,7 @@ from doubles import Double
 from steps import save, solved_in
 
 from hierdp import SimulatedNoise, execution, release
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import seal

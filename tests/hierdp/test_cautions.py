@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from hierdp import Hierarchy, SimulatedNoise, release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.execution import seal
 
 TRIPS = pd.DataFrame({"o": ["a", "b", "a", "a", "b"] * 5, "d": ["a", "a", "b", "b", "a"] * 5})

@@ -13,8 +13,8 @@ from doubles import hierarchy
 from steps import save, solved_in
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, OPEN, UNCLAIMED, check
-from hierdp.check.budget import check_budget
+from hierdp.checking import FAILS, HOLDS, OPEN, UNCLAIMED, check
+from hierdp.checking.budget import check_budget
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal

@@ -15,7 +15,7 @@ from test_check import ALL, failed, released, verdicts
 from test_check_before import FIRST, TABLES, path_of
 
 from hierdp import SimulatedNoise
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
 from hierdp.record import files, proofs
 from models.instances import packed, unpacked
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 CHECK = """
 import sys
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 
 for folder in sys.argv[1:]:
     lines = {line.check: line for line in check(folder)}

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from test_check import change_manifest, failed, line_of, verdicts
 
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.count_of_counts import batched, estimates

@@ -13,7 +13,7 @@ from steps import save, solved_in
 from test_check import FLOWS, SIZES, change_manifest, released
 
 from hierdp import SimulatedNoise
-from hierdp.check.export import EXPORTED, export
+from hierdp.checking.export import EXPORTED, export
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.record import files, proofs

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import check
-from hierdp.check.result import FAILS
+from hierdp.checking import check
+from hierdp.checking.result import FAILS
 from hierdp.record.step import Step
 from models import NonNegativeInference
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, OPEN, check
-from hierdp.check import general as comparing
-from hierdp.check.general import GeneralCheck
+from hierdp.checking import FAILS, HOLDS, OPEN, check
+from hierdp.checking import general as comparing
+from hierdp.checking.general import GeneralCheck
 from hierdp.cli import main
 from hierdp.record.proofs import SavedStep
 from models import (

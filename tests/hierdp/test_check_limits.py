@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.check.general import GeneralCheck
-from hierdp.check.noise import check_noise
-from hierdp.check.proofs import _gap_too_large, _Proofs
-from hierdp.check.result import FAILS, HOLDS, OPEN
+from hierdp.checking.general import GeneralCheck
+from hierdp.checking.noise import check_noise
+from hierdp.checking.proofs import _gap_too_large, _Proofs
+from hierdp.checking.result import FAILS, HOLDS, OPEN
 from hierdp.measurements.measuring import Differs
 from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
 from hierdp.record.proofs import SavedStep

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from hierdp import Measurements, SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, check
-from hierdp.check.noise import LITTLE, MUCH, _expected, _much, check_noise
+from hierdp.checking import FAILS, HOLDS, check
+from hierdp.checking.noise import LITTLE, MUCH, _expected, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement

@@ -14,7 +14,7 @@ import pytest
 from steps import Solved, save
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import (
+from hierdp.checking import (
     FAILS,
     HOLDS,
     OPEN,
@@ -24,12 +24,12 @@ from hierdp.check import (
     _check_seal,
     _check_tables,
 )
-from hierdp.check.budget import budget_of_one_row, check_budget
-from hierdp.check.entries import check_entries
-from hierdp.check.expected import check_expected
-from hierdp.check.general import GeneralCheck
-from hierdp.check.noise import check_noise
-from hierdp.check.proofs import (
+from hierdp.checking.budget import budget_of_one_row, check_budget
+from hierdp.checking.entries import check_entries
+from hierdp.checking.expected import check_expected
+from hierdp.checking.general import GeneralCheck
+from hierdp.checking.noise import check_noise
+from hierdp.checking.proofs import (
     _differs,
     _gap_too_large,
     _other_problem,
@@ -38,7 +38,7 @@ from hierdp.check.proofs import (
     _wrong,
     check_proofs,
 )
-from hierdp.check.rerun import Rerun
+from hierdp.checking.rerun import Rerun
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal

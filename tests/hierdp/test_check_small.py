@@ -8,10 +8,10 @@ from measurements import replayed
 from test_check_noise import claim, claim_in
 
 from hierdp import SimulatedNoise
-from hierdp.check import check
-from hierdp.check.noise import check_noise
-from hierdp.check.public import check_public
-from hierdp.check.result import FAILS, HOLDS
+from hierdp.checking import check
+from hierdp.checking.noise import check_noise
+from hierdp.checking.public import check_public
+from hierdp.checking.result import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import group_size
 from hierdp.tables import GroupSizes

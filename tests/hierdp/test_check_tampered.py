@@ -36,7 +36,7 @@ from test_check import (
 )
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from steps import save, solved_in
 
 from hierdp import execution, release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.taxi import taxi
 from hierdp.errors import InputError

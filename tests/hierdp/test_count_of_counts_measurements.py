@@ -11,7 +11,7 @@ from test_check import change_manifest, failed, verdicts
 from test_measurement_files import CASES, change
 
 from hierdp import Measurements
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file

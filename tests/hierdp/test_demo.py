@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-import hierdp.check
+import hierdp.checking
 import hierdp.demo
-from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, CheckResult
 from hierdp.cli import main
 from hierdp.verification.verify import verify
 from models import Chebyshev
@@ -47,7 +47,7 @@ def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which)
             CheckResult("total", FAILS if folder.name == which else HOLDS, "no"),
         ]
 
-    monkeypatch.setattr(hierdp.check, "check", check)
+    monkeypatch.setattr(hierdp.checking, "check", check)
     done = demo()
     assert done.exit_code == 1
     said = " ".join(done.output.split())

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hierdp import repair
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.errors import InputError
 from hierdp.forecasting import Reconciler, aggregate
 from hierdp.forecasting.structure import structure_of

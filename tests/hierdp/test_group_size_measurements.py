@@ -8,7 +8,7 @@ from test_check import change_manifest, failed, verdicts
 from test_measurement_files import change
 
 from hierdp import Measurements, SimulatedNoise
-from hierdp.check import FAILS, HOLDS
+from hierdp.checking import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import seal
 from hierdp.measurements import file

@@ -247,7 +247,7 @@ def test_a_check_loads_the_mechanism_of_its_release_alone(tmp_path, mechanism):
 
 def test_a_record_is_read_without_mechanisms_and_checks(tmp_path):
     found = loaded(tmp_path, "import hierdp.record.release, hierdp.record.properties, hierdp.reports.release")
-    assert not found & {"hierdp.check", "solvers", "ibis", *MECHANISMS.values()}
+    assert not found & {"hierdp.checking", "solvers", "ibis", *MECHANISMS.values()}
 
 
 def test_solving_loads_no_search_for_proofs_of_programs(tmp_path):

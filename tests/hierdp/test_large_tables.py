@@ -10,7 +10,7 @@ import pytest
 from test_check_before import path_of
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy

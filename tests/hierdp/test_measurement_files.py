@@ -13,7 +13,7 @@ import pytest
 from test_check import change_manifest, failed, line_of, verdicts
 
 from hierdp import Measurements, SimulatedNoise
-from hierdp.check import FAILS, HOLDS, OPEN
+from hierdp.checking import FAILS, HOLDS, OPEN
 from hierdp.counts.axes import Names
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from hierdp import InputError, Measurements, repair
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.measurements.elsewhere import Picked, of_mbi
 
 ROWS = pd.DataFrame({

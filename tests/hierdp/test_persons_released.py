@@ -8,7 +8,7 @@ import pytest
 from test_clustering import Choosing
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import check
+from hierdp.checking import check
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy

@@ -8,7 +8,7 @@ import pytest
 from doubles import added, hierarchy
 
 from hierdp import release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.count_of_counts import estimates, pooled

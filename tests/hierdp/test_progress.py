@@ -11,7 +11,7 @@ from rich.console import Console
 from hierdp import SimulatedNoise, evaluate, release, repair
 from hierdp.analysis.methods import matrix_rows
 from hierdp.analysis.queries import Regular
-from hierdp.check import check, effort
+from hierdp.checking import check, effort
 from hierdp.counts.axes import Numbers
 from hierdp.execution import progress
 from hierdp.privacy import noise

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import Hierarchy, Numbers, SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal

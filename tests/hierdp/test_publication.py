@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, evaluate, release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.cli import main
 from hierdp.publication.copy import copy_of
 from hierdp.publication.formats import write_copy

@@ -8,7 +8,7 @@ import pytest
 from hierdp import SimulatedNoise
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.workload import RANGE
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import (

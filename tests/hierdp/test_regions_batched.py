@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hierdp import release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.count_of_counts import batched, top_down
 from hierdp.mechanisms.count_of_counts.batched import measured_regions, steps_of

@@ -17,7 +17,7 @@ from test_intervals import TRIP_OPTIONS, as_written, law, sizes, tabulated
 
 from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release, repair
 from hierdp import open as open_release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.size_table import ENDS
 from hierdp.evaluation.evaluate import evaluate

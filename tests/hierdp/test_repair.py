@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from test_check import change_manifest
 
 from hierdp import InputError, repair
-from hierdp.check import FAILS, check
-from hierdp.check.budget import check_budget
-from hierdp.check.expected import check_expected
+from hierdp.checking import FAILS, check
+from hierdp.checking.budget import check_budget
+from hierdp.checking.expected import check_expected
 from hierdp.cli import main
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import MECHANISMS, REPAIR, released_by

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import hierdp
 from hierdp import InputError, Numbers, SimulatedNoise
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.cli.app import main
 from hierdp.execution import seal
 from hierdp.privacy.account import open_account

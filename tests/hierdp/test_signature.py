@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, OPEN, check
+from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal

@@ -9,7 +9,7 @@ import pytest
 from test_tables import COUNTY_OF, PLACES, plain_flows, plain_sizes
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.errors import InputError
 from hierdp.tables import Database, Prefixes, flows, group_sizes, read
 

@@ -21,8 +21,8 @@ from scipy import stats
 
 from benchmarks.noise import LAWS, Bins
 from hierdp import TabulatedNoise, release
-from hierdp.check import check
-from hierdp.check.result import FAILS, OPEN
+from hierdp.checking import check
+from hierdp.checking.result import FAILS, OPEN
 from hierdp.cli import main
 from hierdp.privacy import tabulated
 from hierdp.privacy.noise import OPENDP, TABLES, ExactNoise, opendp, threshold
@@ -200,7 +200,7 @@ def test_a_release_names_it_in_every_line_and_is_checked(tmp_path):
 
 
 def test_check_does_not_vouch_for_a_sampler_that_it_does_not_know():
-    from hierdp.check.budget import check_budget
+    from hierdp.checking.budget import check_budget
 
     manifest = release(**homes(), epsilon=1.0, noise=TabulatedNoise()).manifest()
     for strange in ("dice 6", None, "hierdp tablets 1", 5):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hierdp import plan
-from hierdp.check import HOLDS, check
+from hierdp.checking import HOLDS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import joint
 from hierdp.mechanisms.tabulation.audit import CELLS, _run, _table

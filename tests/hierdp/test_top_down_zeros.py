@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hierdp import Hierarchy, release
-from hierdp.check import FAILS, check
+from hierdp.checking import FAILS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.top_down.levels import Children, Level
 from hierdp.mechanisms.top_down.zeros import Pair, Zeros

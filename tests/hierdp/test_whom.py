@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, HOLDS, check
+from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy

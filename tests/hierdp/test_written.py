@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp import SimulatedNoise, release
-from hierdp.check import FAILS, check
-from hierdp.check.effort import refuse_or_announce
+from hierdp.checking import FAILS, check
+from hierdp.checking.effort import refuse_or_announce
 from hierdp.cli import main
 from hierdp.cli.common import visible
 from hierdp.counts.axes import Numbers

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, CheckResult
 from hierdp.privacy.redundant_sums import CountNoise, Floats, Recovered, RedundantSums
 from models.arithmetic.arrays import Ints
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hierdp.check.before import upgraded
-from hierdp.check.budget import budget_of_one_row
-from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.checking.before import upgraded
+from hierdp.checking.budget import budget_of_one_row
+from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.counts.size_table import ENDS
 from hierdp.errors import listed
 from hierdp.measurements.file import FORMAT

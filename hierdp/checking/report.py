@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.result import FAILS, HOLDS, OPEN, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.counts.size_table import Table
 from hierdp.record.files import REPORT
 from hierdp.record.release import REPORT_LAYOUT, check_words

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from hierdp.check.result import FAILS, GENERAL, HOLDS, OPEN, CheckResult
+from hierdp.checking.result import FAILS, GENERAL, HOLDS, OPEN, CheckResult
 from hierdp.record.proofs import SavedStep
 from hierdp.record.written import LIMIT
 from models import Certificate

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.general import GeneralCheck
-from hierdp.check.noise import check_noise
-from hierdp.check.rerun import Rerun
-from hierdp.check.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
+from hierdp.checking.general import GeneralCheck
+from hierdp.checking.noise import check_noise
+from hierdp.checking.rerun import Rerun
+from hierdp.checking.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
 from hierdp.measurements.measuring import Differs

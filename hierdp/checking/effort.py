@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hierdp.check.general import MOST_PROBLEMS, MOST_VARIABLES
+from hierdp.checking.general import MOST_PROBLEMS, MOST_VARIABLES
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
@@ -19,7 +19,7 @@ _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
 thousands of small problems."""
 
 _OF_A_COMPARISON, _OF_A_COMPARED_VARIABLE = 4e-3, 3e-6
-"""The same for the general theorem; see `hierdp.check.general`."""
+"""The same for the general theorem; see `hierdp.checking.general`."""
 
 _OF_A_LARGE_ROW = 4e-6
 """The same for a `SizeTable`, with the proofs of all its steps; measured with up to 42 million rows."""

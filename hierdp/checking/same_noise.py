@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, CheckResult
 from hierdp.execution import seal
 from hierdp.measurements.origin import SameNoise
 from hierdp.record.files import MEASUREMENTS

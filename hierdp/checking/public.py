@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.check.result import FAILS, CheckResult
+from hierdp.checking.result import FAILS, CheckResult
 from hierdp.mechanisms.public import (
     PROTECTED_GROUPS,
     SEEN_CATEGORIES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, CheckResult
 from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.budget import ONE_PERSON, ONE_ROW, bound_of
 from hierdp.record.release import standard_errors
@@ -19,7 +19,7 @@ def check_expected(
 ) -> Iterator[CheckResult]:
     """Check the neighbouring relation, whom it protects, and the claim on standard errors.
 
-    Whether the queries are the mechanism's is a line of `hierdp.check.proofs`, if nothing is wrong here.
+    Whether the queries are the mechanism's is a line of `hierdp.checking.proofs`, if nothing is wrong here.
     """
     if checking is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hierdp.check.result import FAILS, HOLDS, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, CheckResult
 from hierdp.counts.layout import Layout, Regions
 from hierdp.mechanisms.description import Mechanism
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.check.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, bound_of, check_epsilon, of_one_row, spends_of
 from hierdp.privacy.decaying_threshold import loss_of, step_of

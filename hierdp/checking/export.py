@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hierdp.check.rerun import Rerun
+from hierdp.checking.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.measuring import Differs

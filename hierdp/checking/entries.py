@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from hierdp.check.result import FAILS, CheckResult
+from hierdp.checking.result import FAILS, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger, Spend
