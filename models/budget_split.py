@@ -68,12 +68,14 @@ class BudgetSplit:
     >>> model.certificate([1, 2]).optimal
     True
 
-    The total and two counts are measured. The error of the total is to be as small as that of a count:
+    The total and two counts are measured. The larger of their two errors is least where they are equal:
 
     >>> total, counts = [0.5, 0], [0.25, 0.25]  # parts: the mean of the counts, and their difference
     >>> model = BudgetSplit([[4 * 0.5, 0], counts], 1, information=[[2, 1], [0, 1]])
-    >>> model.certificate([0.25, 0.75], {"errors": [0.5, 0.5]}).bound.round(3)
-    1.0
+    >>> model.objective([0.75, 0.25]) == 2 / 1.75
+    True
+    >>> model.certificate([0.75, 0.25], {"errors": [6, 1]}).optimal
+    True
     """
 
     weights: ArrayLike

@@ -218,7 +218,7 @@ def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN
     Examples
     --------
     >>> round(half_width(100.0, 0.1), 2), round(half_width(100.0, 0.05, [GEOMETRIC]), 2)
-    (16.95, 22.19)
+    (16.95, 22.2)
     """
     if variance == 0:
         return 0.0

@@ -64,7 +64,7 @@ def decay_of(epsilon: float, children: int) -> Decay:
     Examples
     --------
     >>> decay_of(0.5, 2)
-    Decay(scale=5.87..., step=5)
+    Decay(scale=5.26..., step=5)
     """
     paper = (2 * children - 1) / ((children - 1) * epsilon)
     step = max(1, math.ceil(paper * math.log(children)))

@@ -49,8 +49,8 @@ def test_public_names(tmp_path):
     done = python(code, tmp_path)
     assert done.stdout.split() == [
         "Account", "Dates", "Hierarchy", "InputError", "Measurements", "Names", "Numbers", "PublishedRelease",
-        "Release", "SimulatedNoise", "TabulatedNoise", "check", "compare", "evaluate", "open", "plan", "query",
-        "release", "repair", "verify",
+        "Release", "SimulatedNoise", "TabulatedNoise", "check", "compare", "evaluate", "open", "plan",
+        "query", "release", "repair", "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
 
