@@ -6,8 +6,9 @@ ahead, by a seasonal naive method and by ETS of statsforecast, along the tree of
 crossed with purposes. Part "trees" reconciles made-up forecasts of 28 days along trees of three levels, of
 whose series at the bottom 80 % are mostly 0, the shape of retail.
 
-``objective`` is Σ w (x − y)² with the base forecasts y as they are, and ``over hierdp`` its ratio to hierdp's, the
-least of forecasts that are not negative (empty if the base forecasts add up already). ``incoherent`` is the largest difference between an aggregate and the sum of its series of the bottom. CPU times are of one call
+``objective`` is Σ w (x − y)² with the base forecasts y as they are, and ``over hierdp`` its ratio to
+that of hierdp (empty if the base forecasts add up already). ``incoherent`` is the
+largest difference between an aggregate and the sum of its series of the bottom. CPU times are of one call
 without reading tables; methods that take longer than ``--limit`` are stopped.
 """
 
