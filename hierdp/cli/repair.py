@@ -94,7 +94,7 @@ def repair(
     hierdp repair noisy.csv --levels state,county --count people --standard-error se --out repaired
     hierdp repair noisy.csv --levels state,county --count people --scale 2 --law Laplace --out repaired
     hierdp repair forecast.csv --levels region,shop --count sales --fixed root --out whole
-    hierdp repair forecasts.csv --by date --levels region,shop --count sales --method whole --out whole
+    hierdp repair forecasts.csv --by date --levels region,shop --count sales --out whole
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
     """
