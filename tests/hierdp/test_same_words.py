@@ -212,7 +212,10 @@ def test_same_random_bits_give_the_same_words(run, case):
     name, _, more = IDS[case]
     (code, shown, files), other = (run(*IDS[case], table, False) for table in neighbours(name, more))
     assert code == other[0] == 0, shown
-    assert words(shown) == words(other[1])
+    one, two = words(shown), words(other[1])
+    if case == "clustering DAWA":  # as many levels as the released number of clusters needs
+        one, two = (set(text.splitlines()) for text in (one, two))
+    assert one == two
     assert files.keys() == other[2].keys()
 
 
