@@ -227,7 +227,8 @@ class Reconciliation:
         aggregate, part = self.links
         x = exact.widened(x, x.size)
         held = np.zeros(x.shape, x.dtype)
-        np.add.at(held, aggregate, x[part])
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.add.at(held, aggregate, x[part])
         for a in self.aggregates[np.abs(held - x)[self.aggregates] > slack]:
             found.append(f"sums: the parts of series {a} sum to {held[a]}, not {x[a]}")
         return found
@@ -264,17 +265,10 @@ class Reconciliation:
         if exact.is_exact(x) and all(map(exact.is_exact, self.data)):
             return replace(proof, reason=reason)
         bound, gap = proof.bound, proof.gap
-        return replace(
-            proof,
-            objective=objective,
-            bound=None
-            if bound is None
-            else exact.float_below(Fraction(bound))
-            if bound > -INFINITY
-            else bound,
-            gap=None if gap is None else exact.float_above(Fraction(gap)) if gap < INFINITY else gap,
-            reason=reason,
-        )
+        if bound is not None and gap is not None and gap < INFINITY:
+            bound, gap = exact.float_below(Fraction(bound)), exact.float_above(Fraction(gap))
+        cost = exact.as_float(proof.objective)
+        return replace(proof, objective=cost, bound=bound, gap=gap, reason=reason)
 
     def _answer(self, x: Any) -> Array:
         return answer_of(x, self.data[0].shape, self.integer)

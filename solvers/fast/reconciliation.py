@@ -93,7 +93,9 @@ def _length(slope: Callable[[float], float]) -> float:
         high *= 2
     if high == 1.0 and slope(1 - 1e-9) > 0:
         return 1.0
-    return float(brentq(slope, 0.0, high, xtol=1e-300, rtol=1e-15))
+    if not slope(0.0) > 0:  # by rounding
+        return 0.0
+    return float(brentq(slope, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=200, disp=False))
 
 
 def _newton_step(rows: Any, half: Floats, free: Flags, broken: Floats) -> Floats:

@@ -102,6 +102,9 @@ def test_backends_agree(name, backend):
         found = solve(model, backend, time_limit=300)
         if "unsupported" in (best.status, found.status):
             continue
+        if best.status == "feasible" and not fast.exact(model):
+            assert found.status == "relaxed" or best.certificate.bound <= found.objective <= best.objective
+            continue
         cost = float(best.objective)
         near = {"rel": 1e-5, "abs": 1e-5 * max(1.0, cost)}
         assert found.bound is None or found.bound <= cost + near["abs"]
