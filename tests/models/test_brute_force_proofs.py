@@ -11,7 +11,7 @@ from models import adapters
 from solvers import prove
 from tests.marks import quick
 
-MANY = int(os.environ.get("HIERDP_CASES", "1000"))
+MANY = int(os.environ.get("HIERDP_CASES", "500"))
 """Instances of each problem in the slow tests; with HIERDP_CASES=10000 it takes a minute each."""
 
 OTHERS = 3

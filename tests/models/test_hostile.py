@@ -15,6 +15,7 @@ ALL = 10**6
 
 COSTLY = {
     *("BlockInference", "ConstrainedInference", "JointTables", "Segmentation", "StrategySDP"),
+    *("Reconciliation", "Reconciliation, in floats"),
     *("WorkloadLeastSquares", "WorkloadLeastSquares, in fractions"),
 }
 """Their certificates often take a millisecond, in Fractions; they get a quarter of the tries of others."""
