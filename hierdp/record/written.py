@@ -35,10 +35,6 @@ OF_A_BYTE = 200
 """Bytes of memory that are justified by each byte of a release's Parquet files. Rows that hold noise take a
 byte or more in them, and with their regions up to that much in memory."""
 
-OF_A_TEXT_BYTE = 10
-"""The same for its CSV files. With little noise, rows may take less than a byte in Parquet, but not in
-CSV, where each region and row has its name."""
-
 NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
     *(
@@ -149,12 +145,11 @@ def justified(folder: Path) -> int:
         In bytes; at least `LIMIT`. Holes of a file do not count.
     """
     try:
-        names = names_in(folder)
+        parquet = [folder / name for name in names_in(folder) if name.endswith(".parquet")]
     except InputError:
         return LIMIT  # whoever reads it reports that
-    each = {".parquet": OF_A_BYTE, ".csv": OF_A_TEXT_BYTE}
-    sizes = [((folder / name).stat(), each.get(Path(name).suffix, 0)) for name in names]
-    return max(LIMIT, sum(of * min(size.st_size, 512 * size.st_blocks) for size, of in sizes))
+    sizes = (path.stat() for path in parquet)
+    return max(LIMIT, OF_A_BYTE * sum(min(size.st_size, 512 * size.st_blocks) for size in sizes))
 
 
 def limit_for(folder: str | Path, limit: int | None = None) -> int:

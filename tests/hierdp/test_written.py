@@ -272,7 +272,7 @@ def test_the_time_for_a_large_table_is_less_for_each_row():
     refuse_or_announce(manifest, range(len(table)), 24 * 10**9)
 
 
-def test_the_size_of_tables_justifies_memory_and_holes_or_other_files_do_not(folder, monkeypatch):
+def test_the_size_of_parquet_files_justifies_memory_and_holes_or_other_files_do_not(folder, monkeypatch):
     path = folder / "sizes"
     assert limit_for(path) == justified(path) == justified(folder / "nowhere") == 10**9
     noise = np.random.default_rng(1).bytes(10_000_000)
@@ -282,8 +282,6 @@ def test_the_size_of_tables_justifies_memory_and_holes_or_other_files_do_not(fol
     assert justified(path) == 10**9
     (path / files.MEASUREMENTS).write_bytes(noise)
     assert justified(path) == pytest.approx(200 * len(noise), rel=0.05)
-    (path / files.REGIONS).write_bytes(noise)  # of a release with little noise, the largest file
-    assert justified(path) == pytest.approx(210 * len(noise), rel=0.05)
     monkeypatch.setattr(written, "_memory", lambda: 1_500_000_000)
     assert (limit_for(path), limit_for(path, 7)) == (1_500_000_000, 7)
 
