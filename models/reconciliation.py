@@ -341,7 +341,7 @@ def _side(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     if side.dtype != object:
         if side.dtype.kind not in "iuf" or np.isnan(side).any():
             raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
-        side = side.astype(np.float64 if side.dtype.kind == "f" else np.int64)
+        side = side.astype(np.float64) if side.dtype.kind == "f" else exact.signed(side)
     side = np.array(side)
     side.flags.writeable = False
     return side

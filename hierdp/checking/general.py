@@ -11,13 +11,10 @@ from hierdp.checking.result import FAILS, GENERAL, HOLDS, OPEN, CheckResult
 from hierdp.record.proofs import SavedStep
 from hierdp.record.written import LIMIT
 from models import Certificate
-from models.witnesses.row_proofs import general_proof, proofs_of
+from models.witnesses.row_proofs import MOST_VARIABLES, general_proof, proofs_of
 
 MOST_PROBLEMS = 1_000
 """Most problems that are compared by default, in all steps, those side by side included."""
-
-MOST_VARIABLES = 500_000
-"""Most variables of their answers, so that this takes less than all other checks of a large release."""
 
 BYTES_OF_A_VARIABLE = 400
 """Memory of a comparison, rounded up; measured on steps with 0.2 and 0.4 million variables."""

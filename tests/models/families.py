@@ -92,7 +92,8 @@ def isotonic():
     for k, (noisy, p, integer) in enumerate(product(vectors((-1, 0, 2), 3), (1, 2), (True, False))):
         for lower, upper, last in ((-2, 3, None), (0, 1, None), (0, 3, 3), (-2, 2, 1)):
             halves = np.array([Fraction(v, 2) for v in noisy])
-            kinds = (np.array(noisy), halves, halves.astype(float))
+            floats = halves.astype(float) if last is None or integer else np.array(noisy, float)
+            kinds = (np.array(noisy), halves, floats)
             for data, weight in zip(kinds * 2, weights(len(noisy))[k % 2 :][:6], strict=False):
                 yield models.Isotonic(data, p, weight, lower, upper, last, integer)
 
