@@ -196,6 +196,10 @@ class _Check:
             stated = upper if self.sign > 0 else -lower
             if stated < INFINITY and (best is None or best > stated):
                 raise ValueError("no answer is as good as the certificate states")
+        # Cuts by known answers (`sol`) exclude these answers, so nothing that follows may.
+        least = INFINITY if infeasible else lower if self.sign > 0 else -upper
+        if best is not None and best < least:
+            raise ValueError("an answer is better than the certificate states")
         self._expect("DER")
         for _ in range(self._count()):
             self._derive(best)

@@ -286,3 +286,20 @@ def test_another_checker_accepts_random_programs(random_case, tmp_path):
         with suppress(ValueError):
             write_vipr(tmp_path / "one.vipr", "random", program, x, prices)
             assert theirs(tmp_path / "one.vipr"), seed
+
+
+@pytest.mark.parametrize(
+    ("stated", "bound"), [("range 5 5", None), ("range 9 9", "better"), ("infeas", "better")]
+)
+def test_a_cut_by_an_answer_proves_nothing_about_that_answer(tmp_path, stated, bound):
+    text = f"""VER 1.1 VAR 1 x INT 1 0 OBJ min 1 0 1 CON 1 1 low G 5 1 0 1
+    RTP {stated} SOL 1 best 1 0 5 DER 2
+    cut L 4 OBJ {{ sol }} -1
+    none G 1 0 {{ lin 2 0 1 1 -1 }} -1"""
+    path = tmp_path / "a.vipr"
+    path.write_text(text)
+    if bound is None:
+        assert check_vipr(path) == (5, 5)
+    else:
+        with pytest.raises(ValueError, match="an answer is better than the certificate states"):
+            check_vipr(path)
