@@ -56,7 +56,7 @@ def _relaxed(model: Reconciliation) -> tuple[Floats, Floats]:
     """The prices and the forecasts of the optimum over the reals."""
     base, weights = (part.astype(float) for part in model.data)
     lower, upper = (side.astype(float) for side in model.bounds)
-    rows = model._program.matrix.astype(float).tocsr()
+    rows = model.program().matrix.astype(float).tocsr()
     columns, half = rows.T.tocsr(), 0.5 / weights
     size = max(1.0, float(np.abs(base).max(initial=0)), *(
         float(np.abs(side[np.isfinite(side)]).max(initial=0)) for side in (lower, upper)
