@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hierdp.checking.general import MOST_PROBLEMS, MOST_VARIABLES
+from hierdp.checking.general import MOST_PROBLEMS
 from hierdp.counts.size_table import SizeTable, Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.record.spool import Steps
+from models.witnesses.row_proofs import MOST_VARIABLES
 
 LEAST_SECONDS, SECONDS_PER_GB = 600.0, 60.0
 """Seconds that a check may take, whatever the limit, and for each gigabyte of it."""
