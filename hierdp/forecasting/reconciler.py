@@ -186,7 +186,7 @@ class Reconciler:
 
         Parameters
         ----------
-        Y_hat_df : DataFrame of pandas or polars
+        Y_hat_df : DataFrame of pandas or polars, or what else `hierdp.tables.read` takes
             `id_col`, `time_col`, and a column of numbers for each model, sample or quantile.
         S_df : DataFrame, SummingMatrix, or hierarchicalforecast's SMatrix
         tags : mapping of str to arrays of names, optional

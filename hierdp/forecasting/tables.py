@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 import scipy
 
 from hierdp.errors import InputError, unknown_name
+from hierdp.tables.sources import read
 
 
 class SummingMatrix(NamedTuple):
@@ -145,14 +146,8 @@ def wide(frame: Any, ids: Any, column: str, id_col: str, time_col: str) -> tuple
 
 
 def as_pandas(table: Any) -> Any:
-    """A pandas DataFrame; one of polars is converted."""
-    if isinstance(table, pd.DataFrame):
-        return table
-    if hasattr(table, "to_pandas"):
-        return table.to_pandas()
-    if isinstance(table, Mapping):
-        return pd.DataFrame(table)
-    raise InputError(f"expected a DataFrame of pandas or polars, got {type(table).__name__}")
+    """A table of any kind that `hierdp.tables.read` takes, as a pandas DataFrame."""
+    return table if isinstance(table, pd.DataFrame) else read(table).to_pandas()
 
 
 def like(frame: Any, given: Any) -> Any:

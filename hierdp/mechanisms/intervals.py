@@ -36,6 +36,7 @@ Asked = TypeVar("Asked")
 
 REST = 0.1
 """The part of the probability of a miss that is for bounds on other sums than the one in question."""
+
 LEAST_SQUARES = "intervals: least squares"
 """The step of a release that the intervals of its rows start from, where it solves none like it anyway."""
 

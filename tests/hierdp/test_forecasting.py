@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hierdp import repair
@@ -185,6 +186,14 @@ def test_it_is_a_reconciler_of_hierarchicalforecast():
         name = f"{column}/{reconciler.name}"
         both = theirs.merge(ours, on=["unique_id", "ds"])
         np.testing.assert_allclose(both[f"{name}_x"], both[f"{name}_y"], rtol=0, atol=1e-9)
+
+
+def test_files_and_arrow_tables_are_read(tmp_path):
+    given, summing, _ = forecasts(TREE)
+    given.to_parquet(tmp_path / "forecasts.parquet")
+    expected = Reconciler().reconcile(given, summing)
+    for source in (tmp_path / "forecasts.parquet", pa.Table.from_pandas(given, preserve_index=False)):
+        pd.testing.assert_frame_equal(Reconciler().reconcile(source, summing), expected)
 
 
 def test_polars_in_and_out():
