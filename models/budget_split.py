@@ -107,36 +107,36 @@ class BudgetSplit:
 
     def _check_information(self) -> None:
         weights = np.atleast_2d(np.asarray(self.weights, dtype=np.float64))
-        told = np.asarray(self.information, dtype=np.float64)
-        if weights.ndim != 2 or told.ndim not in (1, 2) or told.size == 0 or len(told) != weights.shape[1]:
+        matrix = np.asarray(self.information, dtype=np.float64)
+        if weights.ndim != 2 or matrix.ndim not in (1, 2) or matrix.size == 0 or len(matrix) != weights.shape[1]:
             raise ValueError(
-                f"information has shape {told.shape}, weights {weights.shape}: a row for each part"
+                f"information has shape {matrix.shape}, weights {weights.shape}: a row for each part"
             )
-        for name, array in (("weights", weights), ("information", told)):
+        for name, array in (("weights", weights), ("information", matrix)):
             if not (np.isfinite(array).all() and (array >= 0).all()):
                 raise ValueError(f"{name} must be finite, and at least 0")
         if not weights.any(axis=1).all():
             raise ValueError("an error has no weights above 0")
-        if (weights.any(axis=0) & ~(told > 0).reshape(len(told), -1).any(axis=1)).any():
+        if (weights.any(axis=0) & ~(matrix > 0).reshape(len(matrix), -1).any(axis=1)).any():
             raise ValueError("a part with a weight is not measured")
-        for name, value in (("weights", weights), ("information", told), ("epsilon", self._budget())):
+        for name, value in (("weights", weights), ("information", matrix), ("epsilon", self._budget())):
             object.__setattr__(self, name, value)
 
     @property
     def shares(self) -> int:
         """The number of shares of an answer."""
-        told = self.information
-        return np.size(self.weights) if told is None else np.shape(told)[-1]
+        matrix = self.information
+        return np.size(self.weights) if matrix is None else np.shape(matrix)[-1]
 
     def informed(self, x: Any) -> Floats:
         """Cρ, shape (parts,), with `information`."""
-        told = np.asarray(self.information)
-        return np.asarray(told * x if told.ndim == 1 else told @ x)
+        matrix = np.asarray(self.information)
+        return np.asarray(matrix * x if matrix.ndim == 1 else matrix @ x)
 
     def slope(self, parts: Floats) -> Floats:
         """Cᵀ times something of the parts; shape (shares,)."""
-        told = np.asarray(self.information)
-        return np.asarray(told * parts if told.ndim == 1 else parts @ told)
+        matrix = np.asarray(self.information)
+        return np.asarray(matrix * parts if matrix.ndim == 1 else parts @ matrix)
 
     @property
     def data(self) -> tuple[Floats, float]:
@@ -165,8 +165,8 @@ class BudgetSplit:
         weights, epsilon = self.data
         if self.information is not None:
             share = cp.Variable(self.shares, nonneg=True)
-            told = np.asarray(self.information)
-            parts = cp.multiply(told, share) if told.ndim == 1 else told @ share
+            matrix = np.asarray(self.information)
+            parts = cp.multiply(matrix, share) if matrix.ndim == 1 else matrix @ share
             used = np.flatnonzero(weights.any(axis=0))
             errors = (weights[:, used] / weights.max()) @ cp.inv_pos(parts[used])
             return cp.Problem(cp.Minimize(cp.max(errors)), [cp.sum(share) == 1]), epsilon * share
