@@ -108,7 +108,8 @@ class BudgetSplit:
     def _check_information(self) -> None:
         weights = np.atleast_2d(np.asarray(self.weights, dtype=np.float64))
         matrix = np.asarray(self.information, dtype=np.float64)
-        if weights.ndim != 2 or matrix.ndim not in (1, 2) or matrix.size == 0 or len(matrix) != weights.shape[1]:
+        fits = weights.ndim == 2 and matrix.ndim in (1, 2) and len(matrix) == weights.shape[1]
+        if not (fits and matrix.size):
             raise ValueError(
                 f"information has shape {matrix.shape}, weights {weights.shape}: a row for each part"
             )
