@@ -68,7 +68,7 @@ docs: $(VENV)/.installed-develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks fast_paths
+	$(BIN)/python -m benchmarks guard
 
 # The newest version of every solver, in .venv-latest; CPLEX and COPT with the licences in their packages.
 .PHONY: solvers

@@ -13,7 +13,6 @@ from cvxpy.error import SolverError
 
 from benchmarks import __main__ as harness
 from benchmarks import (
-    fast_paths,
     findings,
     formulations,
     group_size_memory,
@@ -144,13 +143,6 @@ def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances
     family = instances.families()[0]
     assert family.name == "Bare"
     assert family.make(np.random.default_rng(0), 30).data[0].size == 30
-
-
-def test_a_row_of_fast_paths_is_of_the_largest_instance():
-    family = next(one for one in growth.FAMILIES if one.name == "Chebyshev")
-    row = fast_paths.measure(family, runs=1, most=1_000)
-    assert (row.pop("model"), row["elements"]) == ("Chebyshev", 1_000)
-    assert all(value > 0 for value in row.values())
 
 
 def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
