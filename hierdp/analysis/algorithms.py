@@ -32,14 +32,9 @@ from models.arithmetic.arrays import Floats
 class Estimates:
     """Variances of the nodes of each level, leaves first; each array has shape (h,).
 
-    Attributes
-    ----------
-    own : array
-        V_O: the variance of the noise.
-    below : array
-        V↓: the variance of the best estimate from a node and its descendants.
-    above : array
-        V↑: the variance of the best estimate from all nodes except the descendants.
+    - own: V_O: the variance of the noise.
+    - below: V↓: the variance of the best estimate from a node and its descendants.
+    - above: V↑: the variance of the best estimate from all nodes except the descendants.
     """
 
     own: Floats
@@ -50,8 +45,6 @@ class Estimates:
 def estimates(branching: int, shares: ArrayLike) -> Estimates:
     """Algorithm 1: V↓ and V↑ of each level, exact for complete trees.
 
-    Examples
-    --------
     >>> estimates(2, [1, 1, 1]).below / 2
     array([1.        , 0.66666667, 0.57142857])
     """
@@ -79,8 +72,6 @@ def mean_variance(bins: int, branching: int, shares: ArrayLike) -> float:
     It uses V↓ and V↑ of complete trees and combines neighbouring levels only. The exact value is computed by
     `hierdp.analysis.regular.consistent`.
 
-    Examples
-    --------
     >>> round(mean_variance(2**11, 13, [1 / 3] * 3), 2)
     214.29
     """
@@ -94,8 +85,6 @@ def mean_variance_as_counted(bins: int, branching: int, shares: ArrayLike) -> fl
     where Eq. 2 may be negative, only whole nodes are counted: those with b^(h − 1) bins. If the last node is
     short, it is left out. Where b^h = N, the result is that of `mean_variance`.
 
-    Examples
-    --------
     >>> round(mean_variance_as_counted(2**11, 13, [1 / 3] * 3), 2)
     215.13
     """
@@ -140,8 +129,6 @@ def _nodes(bins: int, b: int, h: int) -> Floats:
 def estimate_plain(bins: int, branching: int, epsilon: float = 1.0) -> float:
     """Eq. 3: V*_Avg[H_b] = ((b − 1)h³ − 2(b + 1)h²/3) V_u.
 
-    Examples
-    --------
     >>> estimate_plain(2**16, 2)
     7168.0
     """

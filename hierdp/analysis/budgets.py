@@ -33,19 +33,13 @@ NOTHING = 1e-9
 class Split:
     """The shares of a budget, one per level.
 
-    Attributes
-    ----------
-    shares : array, shape (h,)
-        Leaves first; 0 for a level that is not measured.
-    variance : float
-        Mean variance over the workload.
-    certificate : Certificate
-        Certificate of the shares in the convex program min Σ a_i/ε_i² (`models.BudgetSplit`), over the levels
-        that are measured, with the weights a_i that these shares imply. For H_b this is the whole problem.
-        For H_b^c it proves the KKT conditions: moving a little budget from one level to another gains
-        nothing.
-    rounds : int
-        Rounds of the iteration.
+    - shares, shape (h,): leaves first; 0 for a level that is not measured.
+    - variance: mean variance over the workload.
+    - certificate: certificate of the shares in the convex program min Σ a_i/ε_i² (`models.BudgetSplit`), over
+      the levels that are measured, with the weights a_i that these shares imply. For H_b this is the whole
+      problem. For H_b^c it proves the KKT conditions: moving a little budget from one level to another gains
+      nothing.
+    - rounds: rounds of the iteration.
     """
 
     shares: Floats
@@ -73,8 +67,6 @@ def geometric(epsilon: float, levels: int, branching: int, dimensions: int = 1) 
     Qardaji et al. describe the budget of Cormode et al. (2012) so for one dimension. In more dimensions it is
     not theirs (`quadtree`).
 
-    Examples
-    --------
     >>> geometric(3, 2, 8).tolist()
     [2.0, 1.0]
     """
@@ -89,8 +81,6 @@ def quadtree(epsilon: float, levels: int, branching: int, dimensions: int) -> Fl
     A box with smooth faces needs some b^(d−1) times as many nodes of a level as of the level above it. In
     one dimension, ∛b, as Qardaji et al. apply it there.
 
-    Examples
-    --------
     >>> quadtree(3, 2, 8, 2).tolist()
     [2.0, 1.0]
     """
@@ -118,17 +108,10 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
     can have share 0 at a local optimum. In a deep tree the iteration drops many levels; a hierarchy with a
     larger branching factor remains.
 
-    Parameters
-    ----------
-    queries : Queries
-        See `hierdp.analysis.queries`.
-    branching : int
-    epsilon : float
-    start : array, shape (h,), optional
-        Initial shares (scaled to ε). Default: equal shares, as in the paper. A share of 0 stays 0.
+    - queries: see `hierdp.analysis.queries`.
+    - start, shape (h,): initial shares (scaled to ε). Default: equal shares, as in the paper. A share of 0
+      stays 0.
 
-    Examples
-    --------
     >>> from hierdp.analysis.queries import Regular
     >>> split = iterated(Regular.ranges(1024), 16, 1.0)
     >>> split.shares.round(3), round(split.variance, 2), split.certificate.optimal

@@ -39,20 +39,11 @@ from models.arithmetic.kernels import kernel
 class ConsistentVariance:
     """The variance of answers computed from consistent counts.
 
-    Parameters
-    ----------
-    tree : Tree
-    variance : number, or array of shape (nodes,)
-        Variance of each node's own noise, as in `models.ConstrainedInference`; infinite for a node that was
-        not measured. Leaves must be measured.
+    - variance, number, or array of shape (nodes,): variance of each node's own noise, as in
+      `models.ConstrainedInference`; infinite for a node that was not measured. Leaves must be measured.
 
-    Raises
-    ------
-    ValueError
-        If the variances do not fit the tree, or a leaf was not measured.
+    Raises `ValueError` if the variances do not fit the tree, or a leaf was not measured.
 
-    Examples
-    --------
     Figure 1 of Qardaji, Yang & Li 2013: a binary tree over 8 bins whose root was not measured. The sum of
     the first three bins has the variance 399/441.
 
@@ -88,10 +79,8 @@ class ConsistentVariance:
     def of_ranges(self, start: ArrayLike, stop: ArrayLike) -> Floats:
         """Variance of the sum of the leaves ``start … stop − 1``, for each pair; O(depth) each.
 
-        Raises
-        ------
-        ValueError
-            If a range is empty or goes beyond the leaves, or the tree does not have its leaves in order.
+        Raises `ValueError` if a range is empty or goes beyond the leaves, or the tree does not have its
+        leaves in order.
         """
         leaves = self._ordered()
         start, stop = np.broadcast_arrays(np.asarray(start), np.asarray(stop))

@@ -55,13 +55,8 @@ def plain(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) 
 def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> float:
     """Mean variance of H_b^c, with constrained inference; `variance` has one entry per level, leaves first.
 
-    Raises
-    ------
-    InputError
-        If there are more than `KINDS` shares, which takes about a dozen dimensions.
+    Raises `InputError` if there are more than `KINDS` shares, which takes about a dozen dimensions.
 
-    Examples
-    --------
     >>> from hierdp.analysis.workload import RANGE
     >>> round(consistent(64, 8, [2 * 2**2] * 2, [RANGE, RANGE]), 1), flat(64, 2, [RANGE, RANGE])
     (865.6, 968.0)

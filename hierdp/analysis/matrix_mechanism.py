@@ -36,8 +36,6 @@ MOST_BINS = 512
 def mean_variance(strategy: Floats, gram: Floats, queries: int, epsilon: float = 1.0) -> float:
     """Mean variance of a workload that is answered from a strategy with Laplace noise.
 
-    Examples
-    --------
     >>> from hierdp.analysis.workload import RANGE
     >>> round(mean_variance(np.eye(16), RANGE.gram(16), 136), 6)
     12.0
@@ -60,13 +58,10 @@ def lower_bound(gram: Floats, queries: int, epsilon: float = 1.0) -> tuple[float
 def eigen(gram: Floats, norm: int = 1) -> Floats:
     """Eigen-select: the eigenvectors of WᵀW, with weights that are optimal for the L1 or the L2 sensitivity.
 
-    Parameters
-    ----------
-    gram : array, shape (bins, bins)
-    norm : 1 or 2
-        2 is the program of Li & Miklau 2012: minimize Σ σ_i/u_i subject to (Q∘Q)ᵀu ≤ 1; the weights are √u. 1
-        is its analogue for ε-differential privacy: minimize Σ σ_i/u_i² subject to |Q|ᵀu ≤ 1; the weights are
-        u.
+    - gram, shape (bins, bins)
+    - norm: 2 is the program of Li & Miklau 2012: minimize Σ σ_i/u_i subject to (Q∘Q)ᵀu ≤ 1; the weights are
+      √u. 1 is its analogue for ε-differential privacy: minimize Σ σ_i/u_i² subject to |Q|ᵀu ≤ 1; the weights
+      are u.
     """
     import cvxpy as cp
 
@@ -97,15 +92,11 @@ def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2, start: Floats
     over L whose columns have L1 norm 1; L-BFGS does this. (Yuan et al. alternate between B and L under a
     penalty for W − B L.)
 
-    Parameters
-    ----------
-    gram : array, shape (bins, bins)
-    steps : int
-        Maximum number of L-BFGS iterations.
-    excess : float
-        Number of rows of L, as a multiple of the number of bins; 1.2 as in the paper.
-    start : array, shape (bins, bins), optional
-        The first rows of L before the descent; default: those of an SVD of W. The further rows start near 0.
+    - gram, shape (bins, bins)
+    - steps: maximum number of L-BFGS iterations.
+    - excess: number of rows of L, as a multiple of the number of bins; 1.2 as in the paper.
+    - start, shape (bins, bins): the first rows of L before the descent; default: those of an SVD of W. The
+      further rows start near 0.
     """
     first = np.linalg.eigh(_checked(gram))[1].T if start is None else start
     more = int(np.ceil(excess * len(gram))) - len(gram)

@@ -183,10 +183,8 @@ _OF_256_BINS = 12.0
 def matrix_rows(queries: Queries, epsilon: float, steps: int = 1000) -> list[Row]:
     """The matrix mechanism's rows, for few bins.
 
-    Raises
-    ------
-    InputError
-        If there are several dimensions, too many bins, or bins that occur in exactly the same queries.
+    Raises `InputError` if there are several dimensions, too many bins, or bins that occur in exactly the same
+    queries.
     """
     if queries.dimensions > 1:
         raise InputError("the matrix mechanism is compared in one dimension only; leave out --matrix")
@@ -229,14 +227,9 @@ def flat_is_best(
 ) -> int:
     """The largest n such that no hierarchy beats the flat method on 1 … n bins; b is from `branchings`.
 
-    Parameters
-    ----------
-    most : int
-        The largest n to try.
-    at : callable
-        Maps n to the workload over n bins per dimension.
-    hierarchy : callable
-        Maps the workload and b to a mean variance for ε = 1. Default: H_b^c with equal budgets.
+    - most: the largest n to try.
+    - at: maps n to the workload over n bins per dimension.
+    - hierarchy: maps the workload and b to a mean variance for ε = 1. Default: H_b^c with equal budgets.
     """
     for n in range(1, most + 1):
         queries = at(n)

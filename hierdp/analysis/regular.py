@@ -26,13 +26,9 @@ Node = tuple[Any, Any, Any]
 def plain(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> float:
     """Mean variance of H_b without constrained inference: each query sums the fewest nodes.
 
-    Parameters
-    ----------
-    bins, branching : int
-    variance : array, shape (h,)
-        Variance of a node's noise on each level, from the leaves to the children of the root.
-    axis : Axis
-        The queries; default: all ranges.
+    - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
+      root.
+    - axis: the queries; default: all ranges.
     """
     used = nodes_used(bins, branching, axis)
     return float(np.dot(np.asarray(used, float), np.asarray(variance, float))) / axis.queries(bins)
@@ -76,17 +72,10 @@ def _holding(bins: int, within: int, nodes: int, axis: Axis) -> int:
 def consistent(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> float:
     """Mean variance of H_b^c, constrained inference included.
 
-    Parameters
-    ----------
-    bins, branching : int
-    variance : array, shape (h,)
-        Variance of a node's noise on each level, from the leaves to the children of the root; infinite for a
-        level that is not measured. The leaves must be measured.
-    axis : Axis
-        The queries; default: all ranges.
+    - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
+      root; infinite for a level that is not measured. The leaves must be measured.
+    - axis: the queries; default: all ranges.
 
-    Examples
-    --------
     >>> round(consistent(512, 23, [2 * 2**2] * 2), 2)
     114.01
     >>> round(consistent(2**60, 16, [2 * 15**2] * 15))
@@ -102,10 +91,7 @@ def level_shares(bins: int, branching: int, variance: ArrayLike, axis: Axis = RA
     weights are optimal, c_i is the derivative of the mean with respect to variance_i. It is computed by a
     complex step, whose rounding error is negligible.
 
-    Returns
-    -------
-    array, shape (h,)
-        The paper's a_i of Eq. 5 is twice c_i, because its variances are 2/ε_i².
+    Returns (shape (h,)): the paper's a_i of Eq. 5 is twice c_i, because its variances are 2/ε_i².
     """
     precision = precisions(bins, branching, variance)
     stepped = precision[:, None] * (1 + 1e-30j * np.eye(precision.size))

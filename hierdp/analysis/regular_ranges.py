@@ -18,16 +18,11 @@ from models.arithmetic.arrays import Ints
 def of_ranges(bins: int, branching: int, precision: Any, start: Ints, stop: Ints) -> NDArray[Any]:
     """Variance of the sum of the bins ``start … stop − 1``, for each pair.
 
-    Parameters
-    ----------
-    bins, branching : int
-    precision : sequence of h numbers
-        1/variance of a node's noise on each level, leaves first. They may be complex, for derivatives.
-    start, stop : int arrays, shape (ranges,)
+    - precision: 1/variance of a node's noise on each level, leaves first. They may be complex, for
+      derivatives.
+    - start, stop, shape (ranges,)
 
-    Returns
-    -------
-    array, shape (ranges,)
+    Returns shape (ranges,).
     """
     sizes = level_sizes(bins, branching)
     b = branching

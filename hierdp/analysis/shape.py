@@ -13,13 +13,8 @@ from models import Tree
 def level_sizes(bins: int, branching: int) -> list[int]:
     """Nodes of each level along one dimension, from the leaves to the root.
 
-    Raises
-    ------
-    InputError
-        If there are no bins, or the branching factor is below 2.
+    Raises `InputError` if there are no bins, or the branching factor is below 2.
 
-    Examples
-    --------
     >>> level_sizes(10, 4)
     [10, 3, 1]
     >>> level_sizes(1, 2)
@@ -43,8 +38,6 @@ def height(bins: int, branching: int) -> int:
 def range_tree(bins: int, branching: int, dimensions: int = 1) -> Tree:
     """The hierarchy of Qardaji, Yang & Li 2013 over bins^dimensions cells; each level is in C order.
 
-    Examples
-    --------
     >>> range_tree(10, 4)
     Tree(nodes per level: 1, 3, 10)
     >>> range_tree(3, 2, dimensions=2).levels[1]

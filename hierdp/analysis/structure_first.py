@@ -19,18 +19,10 @@ from hierdp.errors import InputError
 def noise_given_structure(bins: int, first: ArrayLike, epsilon: float, axis: Axis = RANGE) -> float:
     """Mean variance from noise alone, for one partition of the bins.
 
-    Parameters
-    ----------
-    bins : int
-    first : int array, shape (buckets,)
-        First bin of each bucket, strictly increasing from 0.
-    epsilon : float
-        ε₂, the budget for the counts.
-    axis : Axis
-        The queries; default: all ranges.
+    - first, shape (buckets,): first bin of each bucket, strictly increasing from 0.
+    - epsilon: ε₂, the budget for the counts.
+    - axis: the queries; default: all ranges.
 
-    Examples
-    --------
     With one bin per bucket it is the flat method.
 
     >>> noise_given_structure(16, range(16), 1.0)

@@ -31,8 +31,6 @@ def depth(bins: int) -> int:
 def mean_variance(bins: int, epsilon: float, axes: Sequence[Axis]) -> float:
     """Mean variance over a workload on bins^d cells: a closed form, plus O(n) work at the edge.
 
-    Examples
-    --------
     >>> from hierdp.analysis.workload import RANGE
     >>> round(mean_variance(16, 1.0, [RANGE]), 2)
     37.8

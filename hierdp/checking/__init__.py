@@ -193,7 +193,6 @@ def _our_version() -> str:
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:
-    """Check the digests of the files, and the digest of the digests."""
     sums = folder / seal.SUMS
     if not sums.is_file():
         yield CheckResult("files", FAILS, f"there is no {seal.SUMS}")
@@ -291,7 +290,6 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
 def _check_counts(
     table: DataFrame, manifest: dict[str, Any], regions: dict[str, Any]
 ) -> Iterator[CheckResult]:
-    """Check the manifest's claims about the counts."""
     claims = manifest["holds"]
     for name, why in broken(table, manifest["settings"], regions).items():
         claimed, word = claims[name], WORDS[name]

@@ -63,13 +63,11 @@ def _unlike(statement: Statement, entry: Mapping[str, Any], fingerprint: str, co
 
 
 def _charge(statement: Statement, entry: Mapping[str, Any]) -> Charge | None:
-    """The entry that the release names."""
     named = entry["entry"], entry["digest"]
     return next((each for each in statement.charges if (each.entry, each.digest) == named), None)
 
 
 def _cost(manifest: Mapping[str, Any], checking: Checking | None) -> Loss:
-    """What a release cost, by its budget."""
     ledger = Ledger.from_dict(manifest["budget"])
     rows_of = None if checking is None else checking.rows_of_a_person
     replaces = rows_of is not None and rows_of(manifest["settings"]) is None
@@ -79,7 +77,6 @@ def _cost(manifest: Mapping[str, Any], checking: Checking | None) -> Loss:
 
 
 def _covers(charged: Loss, cost: Loss) -> bool:
-    """Whether a charge is no less than a cost of the same kind."""
     if charged.rho is None or cost.rho is None:
         same = charged.rho is None and cost.rho is None
         return same and (charged.epsilon or 0) >= (cost.epsilon or 0) and charged.delta >= cost.delta

@@ -44,18 +44,10 @@ Manifest = Mapping[str, Any]
 def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     """The release with its measurements and the settings of newer ones; unchanged if it has measurements.
 
-    Parameters
-    ----------
-    release : Written
-    proofs : Path
-        Its file of proofs, if it has one.
-    limit : int
-        Limit on the memory for reading that file, in bytes.
+    - proofs: its file of proofs, if it has one.
+    - limit: limit on the memory for reading that file, in bytes.
 
-    Raises
-    ------
-    Differs
-        If the measurements cannot be recovered.
+    Raises `Differs` if the measurements cannot be recovered.
     """
     manifest = release.manifest
     if release.measurements is not None or "measurements" in manifest:
@@ -93,7 +85,6 @@ class _Solved(NamedTuple):
 
 
 def _models(release: Written, proofs: Path, limit: int) -> Iterator[_Solved]:
-    """The solved models, one at a time; none if there are no proofs."""
     if proofs.is_file():
         lines = release.manifest["solved"]
         yield from map(
@@ -102,7 +93,6 @@ def _models(release: Written, proofs: Path, limit: int) -> Iterator[_Solved]:
 
 
 def _clustering(table: DataFrame, manifest: Manifest) -> tuple[dict[str, Any], list[Ints]]:
-    """The settings and the answers of a clustered histogram."""
     name, settings = manifest["mechanism"], manifest["settings"]
     spends = manifest["budget"]["spends"]
     clusters = table["cluster"].to_numpy(np.int64)
@@ -158,7 +148,6 @@ def _bisections(starts: Ints, bins: int, rounds: int) -> list[Ints]:
 
 
 def _ranges(table: DataFrame, manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Ints]]:
-    """The settings and the answers of a histogram that answers ranges."""
     settings, spends = dict(manifest["settings"]), manifest["budget"]["spends"]
     shape = [axis["bins"] for axis in settings["range_query"]["axes"]]
     if manifest["mechanism"] == "Wavelet":
@@ -339,7 +328,6 @@ def _noisy_tables(
 
 
 def _families(places: Hierarchy) -> Iterator[tuple[str, Ints]]:
-    """The regions that are fitted together, by their name in steps."""
     yield f"{places.levels[0]} {places.names[0][0]}", np.arange(1)
     start, child = places.tree.children
     for level in range(places.tree.depth):

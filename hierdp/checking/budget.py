@@ -104,7 +104,6 @@ def _loss(spend: Spend) -> float | None:
 
 
 def _against_its_law(spend: Spend) -> str:
-    """What is wrong with a spend, in words; empty if nothing is."""
     if not (spend.sensitivity > 0 and spend.scale > 0 and spend.times > 0):
         return f"{spend.query!r} has a sensitivity, scale or number that is not above 0"
     law = _loss(spend)

@@ -35,20 +35,11 @@ def refuse_or_announce(
 ) -> None:
     """Refuse a check that may take more than ten minutes, or a minute for each GB; announce a long one.
 
-    Parameters
-    ----------
-    manifest : mapping
-    table : DataFrame or SizeTable
-        The released table.
-    limit : int
-        The memory that is allowed, or that the size of the release justifies, in bytes.
-    all_steps : bool
-        Whether all steps are compared with the general theorem, and not only a sample.
+    - table: the released table.
+    - limit: the memory that is allowed, or that the size of the release justifies, in bytes.
+    - all_steps: whether all steps are compared with the general theorem, and not only a sample.
 
-    Raises
-    ------
-    TooLong
-        If it may take longer.
+    Raises `TooLong` if it may take longer.
     """
     rows = len(table)
     try:

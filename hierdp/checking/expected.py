@@ -52,7 +52,6 @@ def _unmeasured(table: DataFrame, manifest: Mapping[str, Any], checking: Checkin
 
 
 def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
-    """What is wrong with the claim on persons, in words."""
     person = bound_of(manifest["budget"])
     if person is None:
         return ""

@@ -33,27 +33,16 @@ def export(
 ) -> tuple[int, int]:
     """Write each step of a release, with its answer and prices, to a folder.
 
-    Parameters
-    ----------
-    release : path
-        The release's folder.
-    folder : path
-        Created if it does not exist. No file is replaced.
-    limit : int, optional
-        Limit on the memory for reading the release, in bytes. Default: what its size justifies.
-    form : {"text", "vipr"}
-        One file ``proofs.txt`` for the checker of docs/theorem, or a VIPR 1.1 certificate for each problem.
+    - release: the release's folder.
+    - folder: created if it does not exist. No file is replaced.
+    - limit: limit on the memory for reading the release, in bytes. Default: what its size justifies.
+    - form ({"text", "vipr"}): one file ``proofs.txt`` for the checker of docs/theorem, or a VIPR 1.1
+      certificate for each problem.
 
-    Returns
-    -------
-    tuple of int
-        How many problems were written, and how many were left out; a line gives the reason for each of the
-        latter (of VIPR in ``skipped.txt``).
+    Returns: how many problems were written, and how many were left out; a line gives the reason for each of
+    the latter (of VIPR in ``skipped.txt``).
 
-    Raises
-    ------
-    InputError
-        If the release has no proofs, they cannot be read, or files exist.
+    Raises `InputError` if the release has no proofs, they cannot be read, or files exist.
     """
     release, folder = Path(release), Path(folder)
     if not (release / PROOFS).is_file():
@@ -88,12 +77,8 @@ def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:
     The answers are the saved ones, whatever their certificates say. If a step is missing, or is not the
     mechanism's, those before it are taken.
 
-    Raises
-    ------
-    InputError
-        If a file is broken, or this version does not know the mechanism.
-    ValueError
-        If the file of proofs is broken.
+    Raises `InputError` if a file is broken, or this version does not know the mechanism; `ValueError` if the
+    file of proofs is broken.
     """
     limit = written.limit_for(release, limit)
     found = written.read(release, limit)

@@ -27,16 +27,11 @@ class GeneralCheck:
     answer is feasible, and `models.lagrangian_bound` computes the bound, in whole numbers and fractions. The
     model's own certificate, cost and constraints are not used.
 
-    Parameters
-    ----------
-    lines : sequence of mapping
-        The manifest's lines of the steps.
-    every : bool
-        Compare every step. Otherwise every k-th, with the least power of two k such that these are at most
-        `MOST_PROBLEMS`, and have at most `MOST_VARIABLES` variables in all. Programs may have more variables
-        than answers: these are limited to twice as many, evenly over the steps.
-    limit : int
-        Limit on the memory, in bytes: the programs of larger steps are left out.
+    - lines: the manifest's lines of the steps.
+    - every: compare every step. Otherwise every k-th, with the least power of two k such that these are at
+      most `MOST_PROBLEMS`, and have at most `MOST_VARIABLES` variables in all. Programs may have more
+      variables than answers: these are limited to twice as many, evenly over the steps.
+    - limit: limit on the memory, in bytes: the programs of larger steps are left out.
     """
 
     def __init__(self, lines: Sequence[Mapping[str, Any]], every: bool, limit: int = LIMIT) -> None:

@@ -58,13 +58,8 @@ def check_noise(
 ) -> Iterator[CheckResult]:
     """Yield one line about all noisy counts, and all sums that were measured twice; none if there are none.
 
-    Parameters
-    ----------
-    twice : iterable of RedundantSums
-    recovered : iterable of Recovered
-        The noisy counts of each query.
-    spends : iterable of mapping
-        The measurements in the manifest's budget, with the laws of their noise.
+    - recovered: the noisy counts of each query.
+    - spends: the measurements in the manifest's budget, with the laws of their noise.
     """
     twice = [*twice, *_near_zero(recovered, spends)]
     found = [(each, little, evidence) for each in twice for little, evidence in _evidence(each)]
@@ -154,6 +149,5 @@ def _much(twice: RedundantSums, off: Floats, counts: Ints, deviations: Floats, c
 
 
 def _mean(logs: Sequence[float]) -> float:
-    """The logarithm of the mean of numbers, given their logarithms."""
     most = max(logs)
     return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))

@@ -127,7 +127,6 @@ def _check_noise(
 
 
 def _replayed(rerun: Rerun, saved: Replay) -> CheckResult | NotKept:
-    """Whether the steps give the table, or which step is missing."""
     try:
         return CheckResult(REPLAY, HOLDS, rerun(saved))
     except NotKept as missing:
@@ -144,25 +143,13 @@ def _replayed(rerun: Rerun, saved: Replay) -> CheckResult | NotKept:
 class _Proofs:
     """The saved steps of a file that is read once; `prove` checks the one that was read last.
 
-    Parameters
-    ----------
-    saved : iterator of SavedStep
-    lines : list of mapping
-        The manifest's lines of the steps.
-    optimal : bool
-        Whether all answers must be optimal.
-    general : GeneralCheck
-    older : bool
-        Whether the release is of format 0.2, which left out large steps.
+    - lines: the manifest's lines of the steps.
+    - optimal: whether all answers must be optimal.
+    - older: whether the release is of format 0.2, which left out large steps.
 
-    Attributes
-    ----------
-    wrong : list of str
-        What is wrong with any step, in words.
-    broken : bool
-        Whether the file cannot be read to its end.
-    read : int
-        How many steps were read.
+    - wrong: what is wrong with any step, in words.
+    - broken: whether the file cannot be read to its end.
+    - read: how many steps were read.
     """
 
     def __init__(
@@ -181,7 +168,6 @@ class _Proofs:
         self._unproved: list[str] = []
 
     def __iter__(self) -> Iterator[SavedStep]:
-        """Stop at the first step that cannot be read."""
         try:
             for saved in progress.steps(self._saved, "steps checked", len(self.lines)):
                 line = self.lines[self.read]
@@ -198,10 +184,8 @@ class _Proofs:
     def prove(self, saved: SavedStep, model: Model, problems: Sequence[str]) -> Certificate:
         """Check the answer to a problem, and compare it with its line in the manifest.
 
-        Raises
-        ------
-        Differs
-            If something is wrong with it, or with a step before it: the mechanism must not go on from there.
+        Raises `Differs` if something is wrong with it, or with a step before it: the mechanism must not go on
+        from there.
         """
         line = self.lines[self.read - 1]
         self.wrong += _other_problem(saved, model, problems, line)
@@ -259,7 +243,6 @@ class _Proofs:
 
 
 def _differs(saved: SavedStep, line: Mapping[str, Any]) -> list[str]:
-    """How a saved answer differs from its line in the manifest, in words; empty if it does not."""
     if saved.name != line["step"]:
         return [f"step {saved.name!r}: the manifest has {line['step']!r}"]
     if saved.x.size != line["variables"]:
@@ -270,7 +253,6 @@ def _differs(saved: SavedStep, line: Mapping[str, Any]) -> list[str]:
 def _other_problem(
     saved: SavedStep, model: Model, problems: Sequence[str], line: Mapping[str, Any]
 ) -> list[str]:
-    """How the mechanism's problem differs from the line in the manifest, in words; empty if it does not."""
     kind, number = type(model).__name__, len(problems) or 1
     if kind != line["model"]:
         return [f"step {saved.name!r}: a {kind}, the manifest says {line['model']}"]
@@ -287,7 +269,6 @@ def _wrong(
     line: Mapping[str, Any],
     optimal: bool,
 ) -> str:
-    """What is wrong with a step's proof, in words; empty if nothing is."""
     where = f"step {saved.name!r}"
     if problems and proof.unproved is not None:
         where += f", {problems[proof.unproved]!r}"

@@ -25,12 +25,8 @@ FROM_DATA = {
 def check_public(manifest: Mapping[str, Any], older: bool = False) -> Iterator[CheckResult]:
     """Report a list that is called public in one place and from the data in another.
 
-    Parameters
-    ----------
-    manifest : mapping
-    older : bool
-        Another version made the release. Version 0.1 has no settings about lists, only the words; and it
-        named the table of groups also if their number was protected.
+    - older: another version made the release. Version 0.1 has no settings about lists, only the words; and it
+      named the table of groups also if their number was protected.
     """
     settings, public = manifest["settings"], manifest["taken_as_public"]
     for name, (what, seen) in FROM_DATA.items():

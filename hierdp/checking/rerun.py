@@ -30,20 +30,11 @@ QUERIES = "budget: queries"
 class Rerun:
     """Runs a mechanism's function with recorded measurements, and compares what it gives with the release.
 
-    Parameters
-    ----------
-    checking : Checking
-        With `rerun`.
-    release : Written
-    proofs : Path
-        Its file of proofs, if it has one, in which older releases have their noisy counts.
-    limit : int
-        Limit on the memory for reading that file, in bytes.
+    - checking: with `rerun`.
+    - proofs: its file of proofs, if it has one, in which older releases have their noisy counts.
+    - limit: limit on the memory for reading that file, in bytes.
 
-    Attributes
-    ----------
-    recorded : Recorded
-        What answers the queries.
+    - recorded: what answers the queries.
     """
 
     def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
@@ -56,11 +47,8 @@ class Rerun:
     def __call__(self, saved: Replay) -> str:
         """Say in words how the table follows.
 
-        Raises
-        ------
-        Differs
-            If the table or the settings do not follow from the measurements and the saved steps, or an answer
-            is wrong.
+        Raises `Differs` if the table or the settings do not follow from the measurements and the saved steps,
+        or an answer is wrong.
         """
         release = upgraded(self._release, self._proofs, self._limit)
         try:
@@ -113,10 +101,7 @@ class Rerun:
 class ClaimedMeasurements:
     """The measurements of a release, with the noise that its manifest claims.
 
-    Raises
-    ------
-    OtherQuery
-        If there are none; while reading, if the file is broken, or claims other noise.
+    Raises `OtherQuery` if there are none; while reading, if the file is broken, or claims other noise.
     """
 
     def __init__(self, release: Written) -> None:

@@ -263,8 +263,6 @@ def axis_of(saved: Mapping[str, Any], names: ArrayLike) -> Axis:
 def tree_order(hierarchy: Hierarchy) -> tuple[Ints, ...]:
     """For each level, its regions in an order in which every region is a run of leaves.
 
-    Examples
-    --------
     >>> places = Hierarchy.from_columns({"z": ["E", "W", "E"], "a": ["J", "K", "L"]}, ["z", "a"])
     >>> [order.tolist() for order in tree_order(places)]
     [[0], [0, 1], [0, 2, 1]]

@@ -24,14 +24,10 @@ FIRST, END = "first", "end"
 class BoxTree:
     """A tree whose nodes are boxes of bins.
 
-    Parameters
-    ----------
-    tree : Tree
-        All leaves are at the last level, one for each bin, in C order.
-    shape : tuple of int
-        Bins along each axis.
-    low, high : int64 arrays, shape (nodes, axes)
-        A node contains the bins ``low[v] … high[v] − 1``, along each axis.
+    - tree: all leaves are at the last level, one for each bin, in C order.
+    - shape: bins along each axis.
+    - low, high, int64 arrays, shape (nodes, axes): a node contains the bins ``low[v] … high[v] − 1``, along
+      each axis.
     """
 
     tree: Tree
@@ -50,10 +46,7 @@ def tree_of_boxes(shape: tuple[int, ...], level: Ints, low: Ints, high: Ints) ->
 
     On each level the boxes are all the combinations of some cuts of each axis, in C order.
 
-    Raises
-    ------
-    InputError
-        If they are not the nodes of a tree.
+    Raises `InputError` if they are not the nodes of a tree.
     """
     parents: list[Ints] = []
     above: list[Ints] = []
@@ -74,10 +67,7 @@ def tree_of_boxes(shape: tuple[int, ...], level: Ints, low: Ints, high: Ints) ->
 def boxes_of(table: DataFrame, shape: Sequence[int], names: Sequence[str]) -> BoxTree:
     """The tree of a released table with one row per node, over axes with these names and numbers of bins.
 
-    Raises
-    ------
-    InputError
-        If the rows are not the nodes of a tree.
+    Raises `InputError` if the rows are not the nodes of a tree.
     """
     low, high = (
         np.stack([table[f"{name}_{what}"].to_numpy(np.int64) for name in names], axis=1)

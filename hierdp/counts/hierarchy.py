@@ -62,7 +62,6 @@ class Hierarchy:
     tree: Tree
 
     def __post_init__(self) -> None:
-        """Check that the parts fit, and freeze them."""
         levels = tuple(self.levels)
         names = tuple(np.array(list(level), dtype=object) for level in self.names)
         if not len(levels) == len(names) == self.tree.depth + 1 or self.tree.depth == 0:
@@ -241,7 +240,6 @@ class Hierarchy:
         )
 
     def __repr__(self) -> str:
-        """Levels and their numbers of regions."""
         sizes = zip(self.levels, self.tree.level_sizes, strict=True)
         return f"Hierarchy({', '.join(f'{level}: {size}' for level, size in sizes)})"
 
@@ -259,7 +257,6 @@ def _wrong_order(columns: Any, levels: Sequence[str]) -> str:
 
 
 def _one_each(region: Ints, above: Ints) -> bool:
-    """Whether each region lies in exactly one region of the level above."""
     parent = np.empty(int(region.max()) + 1, dtype=np.int64)
     parent[region] = above
     return bool((parent[region] == above).all())

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 def cumulative(sizes: NDArray[Any]) -> NDArray[Any]:
     """Hc from H, along the last axis: the operator ⊕ of Fioretto & Van Hentenryck 2019, §8.
 
-    Examples
-    --------
     >>> cumulative(np.array([0, 2, 1, 2]))
     array([0, 2, 3, 5])
     """
@@ -22,8 +20,6 @@ def cumulative(sizes: NDArray[Any]) -> NDArray[Any]:
 def differences(cumulated: NDArray[Any]) -> NDArray[Any]:
     """H from Hc, along the last axis: the inverse ⊖.
 
-    Examples
-    --------
     >>> differences(np.array([0, 2, 3, 5]))
     array([0, 2, 1, 2])
     """

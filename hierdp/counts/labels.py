@@ -21,8 +21,6 @@ SEPARATORS = (" → ", ", ")
 def named(code: object, labels: Labels) -> str:
     """A code with its name, if it has one.
 
-    Examples
-    --------
     >>> named("06037", {"06037": "Los Angeles"}), named("06073", {})
     ('06037 Los Angeles', '06073')
     """
@@ -33,8 +31,6 @@ def named(code: object, labels: Labels) -> str:
 def named_cell(cell: str, labels: Labels) -> str:
     """A cell's codes, each with its name.
 
-    Examples
-    --------
     >>> named_cell("06037 → 06073", {"06037": "Los Angeles", "06073": "San Diego"})
     '06037 Los Angeles → 06073 San Diego'
     """
@@ -70,13 +66,8 @@ def named_regions(places: Hierarchy, labels: Labels) -> Hierarchy:
 def code_of(name: str, known: Iterable[str], labels: Labels) -> str:
     """The code that somebody gave, or the one code with the name that they gave.
 
-    Raises
-    ------
-    InputError
-        If there is no such code or name, or several codes have the name.
+    Raises `InputError` if there is no such code or name, or several codes have the name.
 
-    Examples
-    --------
     >>> code_of("San Diego", ["06037", "06073"], {"06037": "Los Angeles", "06073": "San Diego"})
     '06073'
     """

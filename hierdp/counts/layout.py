@@ -29,16 +29,10 @@ SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 class Layout:
     """The columns of a table whose rows are regions, along one hierarchy or several, and categories.
 
-    Attributes
-    ----------
-    axes : tuple of str
-        The columns of regions, which are the names of their hierarchies; none if the rows are bins.
-    order : tuple of str, optional
-        The axis that each level refines, if there are several.
-    categories : tuple of str
-        The columns of sizes or attributes.
-    value : str
-        The column of counts.
+    - axes: the columns of regions, which are the names of their hierarchies; none if the rows are bins.
+    - order: the axis that each level refines, if there are several.
+    - categories: the columns of sizes or attributes.
+    - value: the column of counts.
     """
 
     axes: tuple[str, ...] = ()
@@ -83,10 +77,7 @@ class Layout:
     def places(self, rows: DataFrame, regions: Regions, level: int) -> list[Ints]:
         """The position of each row's region along each axis; the rows are of one level.
 
-        Raises
-        ------
-        InputError
-            If a region is not in the release's list of them.
+        Raises `InputError` if a region is not in the release's list of them.
         """
         import pandas as pd
 

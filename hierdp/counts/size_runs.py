@@ -29,22 +29,12 @@ LARGEST_SIZE = 2**31 - 1
 class Runs:
     """Groups by size, one row per region: row r has ``counts[i]`` groups of size ``sizes[i]`` for its runs i.
 
-    Parameters
-    ----------
-    offsets : int array, shape (rows + 1,)
-        Row r is the slice ``offsets[r]:offsets[r + 1]`` of the other two arrays.
-    sizes : int array, shape (runs,)
-        At least 0; strictly increasing within a row.
-    counts : int array, shape (runs,)
-        At least 1.
+    - offsets, shape (rows + 1,): row r is the slice ``offsets[r]:offsets[r + 1]`` of the other two arrays.
+    - sizes, shape (runs,): at least 0; strictly increasing within a row.
+    - counts, shape (runs,): at least 1.
 
-    Raises
-    ------
-    ValueError
-        If the arrays violate these conditions.
+    Raises `ValueError` if the arrays violate these conditions.
 
-    Examples
-    --------
     >>> runs = Runs.from_dense([[0, 2, 1, 2], [3, 0, 0, 0]])
     >>> runs.of(0)
     (array([1, 2, 3]), array([2, 1, 2]))
@@ -118,11 +108,7 @@ class Runs:
     def placed(self, at: Ints, rows: int) -> Runs:
         """A table of `rows` rows: row i of these is its row ``at[i]``, and the others are empty.
 
-        Parameters
-        ----------
-        at : int array
-            Strictly increasing.
-        rows : int
+        - at: strictly increasing.
         """
         lengths = np.zeros(rows, np.int64)
         lengths[at] = self.distinct
@@ -201,11 +187,7 @@ class Runs:
 class SizeRuns:
     """How many groups of each size each region has, in runs. True counts: not for release.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    runs : Runs
-        One row per region of all levels, in level order.
+    - runs: one row per region of all levels, in level order.
     """
 
     hierarchy: Hierarchy
@@ -223,15 +205,12 @@ class SizeRuns:
 
 
 def _offsets(row: Ints, rows: int) -> Ints:
-    """Where each row starts, from the rows of sorted entries."""
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))]).astype(np.int64)
 
 
 def cumulative_of(sizes: Ints, counts: Ints, length: int) -> Ints:
     """Hc of one row, dense: for each size below `length`, the number of groups of at most that size.
 
-    Examples
-    --------
     >>> cumulative_of(np.array([1, 2, 7]), np.array([2, 1, 2]), 5)
     array([0, 2, 3, 3, 3])
     """
@@ -244,8 +223,6 @@ def cumulative_of(sizes: Ints, counts: Ints, length: int) -> Ints:
 def runs_of_cumulative(cumulated: Ints, start: int = 0) -> tuple[Ints, Ints]:
     """The runs of a dense, non-decreasing Hc whose first entry is for size `start`.
 
-    Examples
-    --------
     >>> runs_of_cumulative(np.array([0, 2, 3, 3, 5]))
     (array([1, 2, 4]), array([2, 1, 2]))
     """
@@ -258,8 +235,6 @@ def runs_of_cumulative(cumulated: Ints, start: int = 0) -> tuple[Ints, Ints]:
 def unattributed(sizes: Ints, counts: Ints, start: int, stop: int) -> Ints:
     """The slice ``Hg[start:stop]``: the sizes of the `start`-th to the (`stop` − 1)-th smallest group.
 
-    Examples
-    --------
     >>> unattributed(np.array([1, 2, 7]), np.array([2, 1, 2]), 1, 4)
     array([1, 2, 7])
     """
@@ -272,8 +247,6 @@ def resized(sizes: Ints, counts: Ints, groups: int, smallest: int) -> tuple[Ints
 
     Adding or removing one entity, with or without its own group, changes at most one of these groups, by one.
 
-    Examples
-    --------
     >>> resized(np.array([1, 2, 7]), np.array([2, 1, 2]), 3, 0)
     (array([2, 7]), array([1, 2]))
     >>> resized(np.array([1, 2, 7]), np.array([2, 1, 2]), 6, 0)

@@ -36,15 +36,9 @@ class SizeTable:
 
     There is one row for each region and size, with the regions in level order.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    counts : int32 or int64 array, shape (regions, sizes)
-    ends : Ends, optional
-        Each of that shape.
+    - counts, int32 or int64 array, shape (regions, sizes)
+    - ends: each of that shape.
 
-    Examples
-    --------
     >>> places = Hierarchy.flat("zone", ["East", "West"])
     >>> table = SizeTable(places, np.array([[0, 3], [0, 1], [0, 2]]))
     >>> len(table), [len(part) for part in table.parts()], table.frame()["groups"].tolist()
@@ -166,10 +160,7 @@ def same_rows(one: DataFrame, other: DataFrame) -> bool:
 def runs_of(table: Table, places: Hierarchy) -> Runs:
     """The groups by size of a table, one row for each region of all levels.
 
-    Raises
-    ------
-    InputError
-        If the table has a region that is not one of these.
+    Raises `InputError` if the table has a region that is not one of these.
     """
     if isinstance(table, SizeTable):
         return Runs.from_dense(table.counts)

@@ -19,10 +19,7 @@ _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
 def swap(one: Path, other: Path) -> bool:
     """Exchange two folders atomically; do nothing and return False if the system does not support it.
 
-    Raises
-    ------
-    OSError
-        If the exchange is supported but fails.
+    Raises `OSError` if the exchange is supported but fails.
     """
     return _renamed(one, other, _EXCHANGE)
 
@@ -30,10 +27,7 @@ def swap(one: Path, other: Path) -> bool:
 def rename_to_free_name(one: Path, name: Path) -> None:
     """Rename a folder; fail if the new name exists, even as an empty folder.
 
-    Raises
-    ------
-    FileExistsError
-        If the new name exists.
+    Raises `FileExistsError` if the new name exists.
     """
     if not _renamed(one, name, _NO_REPLACE):
         if os.path.lexists(name):

@@ -27,18 +27,11 @@ MACHINE = hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:8]
 def check(path: Path, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
     """Raise if a folder cannot be created or replaced; called before any budget is spent.
 
-    Parameters
-    ----------
-    path : Path
-    overwrite : bool
-        Whether to replace a folder that hierdp wrote and that has not changed since.
-    inputs : sequence of Path
-        Files that are being read; a folder that contains one of them is not replaced.
+    - overwrite: whether to replace a folder that hierdp wrote and that has not changed since.
+    - inputs: files that are being read; a folder that contains one of them is not replaced.
 
-    Raises
-    ------
-    InputError
-        If the folder exists and must be kept, cannot be replaced, or its parent is not a writable folder.
+    Raises `InputError` if the folder exists and must be kept, cannot be replaced, or its parent is not a
+    writable folder.
     """
     _check_name(path)
     if path.is_symlink():
@@ -108,10 +101,7 @@ def appearing(path: Path, overwrite: bool = False, inputs: Sequence[Path] = ()) 
     name, others are refused. A killed process leaves its temporary folder; the next process for that name
     removes it.
 
-    Raises
-    ------
-    InputError
-        See `check`; also if another process is writing a folder of that name.
+    Raises `InputError`: see `check`; also if another process is writing a folder of that name.
     """
     check(path, overwrite, inputs)
     path = path.absolute()
@@ -189,10 +179,7 @@ def _tidy(path: Path) -> bool:
     For this name, that is every temporary folder; for other names, temporary folders and files made on this
     machine. (A disk may be shared with machines that do not see its locks.)
 
-    Raises
-    ------
-    InputError
-        If a process that writes this folder is alive.
+    Raises `InputError` if a process that writes this folder is alive.
     """
     for left in _beside(path, re.escape(f".{path.name}.unfinished-") + rf"({MACHINE}-)?[a-z0-9_]{{8}}"):
         if left.is_dir() and _removed(left):

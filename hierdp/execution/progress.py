@@ -89,8 +89,6 @@ def doing(what: str) -> None:
 def duration(seconds: float) -> str:
     """A time in words.
 
-    Examples
-    --------
     >>> duration(7.4), duration(89), duration(600), duration(9000)
     ('7 s', '89 s', '10 minutes', '2.5 hours')
     """
@@ -102,8 +100,6 @@ def duration(seconds: float) -> str:
 def counted(number: int, what: str) -> str:
     """A number of things in words.
 
-    Examples
-    --------
     >>> counted(1, "model"), counted(2_000, "model")
     ('1 model', '2,000 models')
     """

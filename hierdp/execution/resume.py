@@ -31,13 +31,9 @@ _ours = re.compile(rf"{re.escape(RUNS)}|[0-9a-f]{{64}}\.json|[0-9a-z_]+\.unfinis
 class RunCache:
     """A folder with a journal of finished runs; a run that cannot be read or written is computed again.
 
-    Parameters
-    ----------
-    folder : path
-        Created with the first finished run.
-    about : anything with a complete ``repr``
-        Everything that all runs depend on: settings, seed, data. The source of hierdp, the versions of its
-        libraries and the machine's name (runs contain times) are added.
+    - folder: created with the first finished run.
+    - about: everything that all runs depend on: settings, seed, data. The source of hierdp, the versions of
+      its libraries and the machine's name (runs contain times) are added.
     """
 
     def __init__(self, folder: Path, *about: Any) -> None:
@@ -77,10 +73,8 @@ _cache: ContextVar[RunCache | None] = ContextVar("cache", default=None)
 def keeping(folder: Path, *about: Any) -> Iterator[None]:
     """Make `runs` save finished runs within a ``with`` block; they are removed if it ends without error.
 
-    Raises
-    ------
-    InputError
-        If the folder exists and contains anything but finished runs, or its parent does not exist.
+    Raises `InputError` if the folder exists and contains anything but finished runs, or its parent does not
+    exist.
     """
     if folder.exists() and not (
         folder.is_dir() and all(_ours.fullmatch(entry.name) for entry in folder.iterdir())
@@ -110,12 +104,8 @@ def runs(
 
     Tasks run by `hierdp.execution.each`, so the function must be defined in a module.
 
-    Parameters
-    ----------
-    cases : sequence of tuple
-        The cases, identified by their ``repr`` or by `names`.
-    shared : tuple
-        Data, settings and seed, as given to `keeping`.
+    - cases: the cases, identified by their ``repr`` or by `names`.
+    - shared: data, settings and seed, as given to `keeping`.
     """
     keys = [repr(case) for case in cases] if names is None else list(names)
     keys = [f"{function.__module__}.{function.__qualname__} {name}" for name in keys]

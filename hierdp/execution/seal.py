@@ -18,10 +18,7 @@ MARKS = ("manifest.json", "report.html")
 def seal(folder: Path) -> str:
     """Write the digests of all files, in the format of `sha256sum --check`.
 
-    Returns
-    -------
-    str
-        The fingerprint: the digest of the digests, in hexadecimal.
+    Returns: the fingerprint: the digest of the digests, in hexadecimal.
     """
     sealed = sorted(set(_names(folder)) - {SUMS, SIGNATURE})
     files = [name for name in sealed if not (folder / name).is_dir()]

@@ -45,10 +45,7 @@ def growing(
 
     `later`: columns that older files lack, and the values of their rows.
 
-    Raises
-    ------
-    InputError
-        If the file is not such a table, or is in use by another process.
+    Raises `InputError` if the file is not such a table, or is in use by another process.
     """
     read(results, columns, later)
     with _locked(results) as opened:
@@ -67,10 +64,7 @@ def read(results: Path, columns: Sequence[str], later: Mapping[str, Any] = NONE)
 
     `later`: columns that older files lack, and the values of their rows.
 
-    Raises
-    ------
-    InputError
-        If the file is not such a table.
+    Raises `InputError` if the file is not such a table.
     """
     import pandas as pd
 

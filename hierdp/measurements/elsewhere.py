@@ -52,16 +52,10 @@ def of_mbi(measurements: Sequence[Any], domain: Any) -> tuple[Measurement, ...]:
     Each has `noisy_measurement`, `clique` (attributes, the last one fastest), `stddev` and `query`, which
     picks entries of the margin's `datavector()` (``mbi/marginal_loss.py``). It does not say the law.
 
-    Parameters
-    ----------
-    measurements : sequence of LinearMeasurement
-    domain : mbi.Domain
-        With `attributes`, `shape`, and `labels` or None: then categories are called 0, 1, …
+    - domain: with `attributes`, `shape`, and `labels` or None: then categories are called 0, 1, …
 
-    Raises
-    ------
-    InputError
-        If an attribute is unknown, or a query is not of single counts; the message names the measurement.
+    Raises `InputError` if an attribute is unknown, or a query is not of single counts; the message names the
+    measurement.
     """
     names = domain.labels or [range(size) for size in domain.shape]
     labels = {name: [str(one) for one in each] for name, each in zip(domain.attributes, names, strict=True)}
@@ -115,20 +109,13 @@ def _picked(query: Any, cells: int) -> NDArray[np.int64] | None:
 def of_tumult(table: Any, noise_info: Sequence[Mapping[str, Any]], count: str) -> tuple[Measurement, ...]:
     """Counts of a query of Tumult Analytics 0.21: all columns but the count are keys.
 
-    Parameters
-    ----------
-    table : Spark or pandas DataFrame
-        What `Session.evaluate` returned for a count.
-    noise_info : sequence of mapping
-        What ``Session._noise_info(query, budget)`` returns before the query is evaluated: a
-        ``noise_mechanism`` and a ``noise_parameter``. The parameter is a scale for LAPLACE and GEOMETRIC, and
-        a variance σ² for both Gaussian laws (``tmlt/analytics/_noise_info.py``).
-    count : str
+    - table: what `Session.evaluate` returned for a count.
+    - noise_info: what ``Session._noise_info(query, budget)`` returns before the query is evaluated: a
+      ``noise_mechanism`` and a ``noise_parameter``. The parameter is a scale for LAPLACE and GEOMETRIC, and a
+      variance σ² for both Gaussian laws (``tmlt/analytics/_noise_info.py``).
 
-    Raises
-    ------
-    InputError
-        If the query has another number of mechanisms than one, or one whose noise is not added to counts.
+    Raises `InputError` if the query has another number of mechanisms than one, or one whose noise is not
+    added to counts.
     """
     mechanisms = list(noise_info)
     if len(mechanisms) != 1:
@@ -148,20 +135,12 @@ def of_opendp(table: Any, summary: Any, count: str = "len") -> tuple[Measurement
     Counts in a list (`then_laplace`, `then_gaussian`) go through `from_frame`: of whole numbers their law is
     "double-geometric" or "discrete Gaussian", of floats "Laplace" or "Gaussian", with OpenDP's own scale.
 
-    Parameters
-    ----------
-    table : polars.DataFrame
-        ``query.release().collect()``.
-    summary : polars.DataFrame
-        ``query.summarize()``, with the columns `column`, `aggregate`, `distribution` and `scale`
-        (``opendp/extras/polars/__init__.py``).
-    count : str
-        The column of noisy counts.
+    - table: ``query.release().collect()``.
+    - summary: ``query.summarize()``, with the columns `column`, `aggregate`, `distribution` and `scale`
+      (``opendp/extras/polars/__init__.py``).
+    - count: the column of noisy counts.
 
-    Raises
-    ------
-    InputError
-        If the summary does not list the count, or says that its noise has another law.
+    Raises `InputError` if the summary does not list the count, or says that its noise has another law.
     """
     columns = {name: list(summary[name]) for name in ("column", "distribution", "scale")}
     if count not in columns["column"]:
@@ -190,20 +169,13 @@ def of_census(table: Any) -> tuple[Measurement, ...]:
     (``GLS/main_two_pass_alg.py`` of uscensusbureau/DAS_2020_GLS_Uncertainty_Evaluation). The noise is
     discrete Gaussian (registry.opendata.aws/census-2020-pl94-nmf). Categories are numbered from 0.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        ``pandas.read_parquet("US_Person_PL_PROD/County.parquet/DPQuery/State=50")``, of persons or units.
+    - table: ``pandas.read_parquet("US_Person_PL_PROD/County.parquet/DPQuery/State=50")``, of persons or
+      units.
 
-    Returns
-    -------
-    tuple of Measurement
-        One for each kind of query and variance, with all geographic units that it was asked of.
+    Returns: one for each kind of query and variance, with all geographic units that it was asked of.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or a row's answers do not fit its shape or attributes; the message names it.
+    Raises `InputError` if a column is missing, or a row's answers do not fit its shape or attributes; the
+    message names it.
     """
     needed = ["geocode", "query_name", "query_shape", "value", "variance"]
     if missing := [name for name in needed if name not in table.columns]:

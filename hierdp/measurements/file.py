@@ -103,22 +103,12 @@ def written_to(path: Path, measurements: Iterable[Measurement]) -> None:
 class MeasurementsFile(Sequence[Measurement]):
     """The measurements of a file, read one after the other.
 
-    Parameters
-    ----------
-    path : Path
-    folder : TemporaryDirectory, optional
-        The folder of the file, which is deleted with this object.
+    - folder: the folder of the file, which is deleted with this object.
 
-    Attributes
-    ----------
-    spends : tuple of Spend
-        The lines of the budget.
+    - spends: the lines of the budget.
 
-    Raises
-    ------
-    ValueError
-        If it is not a file of measurements; while reading, if its rows are not those of the spends. The
-        message names the first difference.
+    Raises `ValueError` if it is not a file of measurements; while reading, if its rows are not those of the
+    spends. The message names the first difference.
     """
 
     def __init__(self, path: Path, folder: TemporaryDirectory[str] | None = None) -> None:
@@ -145,14 +135,12 @@ class MeasurementsFile(Sequence[Measurement]):
     def __getitem__(self, at: slice) -> list[Measurement]: ...
 
     def __getitem__(self, at: int | slice) -> Measurement | list[Measurement]:
-        """Read a measurement, or some."""
         there = range(len(self))[at]
         if isinstance(there, range):
             return [self[place] for place in there]
         return next(one for place, one in enumerate(self) if place == there)
 
     def __iter__(self) -> Iterator[Measurement]:
-        """Read one measurement at a time."""
         left = self._rows
         for number, pieces in groupby(self.pieces(), key=lambda piece: piece[0]):
             known: list[Ints] = []
@@ -217,7 +205,6 @@ def _text(kind: pa.DataType) -> bool:
 
 
 def _answers(pieces: Iterable[Piece], known: list[Ints]) -> Iterator[Ints]:
-    """The answers of the pieces; their positions are added to those that are known."""
     for _, part, _ in pieces:
         if part.positions is not None:
             known.append(part.positions.copy())

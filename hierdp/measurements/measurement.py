@@ -32,11 +32,9 @@ class Measurements:
     parts: Sequence[Measurement]
 
     def __iter__(self) -> Iterator[Measurement]:
-        """Iterate over the measurements."""
         return iter(self.parts)
 
     def __len__(self) -> int:
-        """The number of measurements."""
         return len(self.parts)
 
     @property

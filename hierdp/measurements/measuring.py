@@ -46,12 +46,8 @@ class Measure(Protocol):
 
         Parts are taken in the order of the queries; further queries may be asked before.
 
-        Parameters
-        ----------
-        query : Query
-            Without `groups`.
-        sizes : iterable of int
-            The number of answers of each part, above 0, as `query.of` makes them.
+        - query: without `groups`.
+        - sizes: the number of answers of each part, above 0, as `query.of` makes them.
         """
 
     def end(self) -> None:
@@ -61,11 +57,7 @@ class Measure(Protocol):
 class Measuring:
     """Measures true counts: of a release's code, only this sees them.
 
-    Parameters
-    ----------
-    truth : object
-        The true counts, as the queries take them.
-    noise : Noise
+    - truth: the true counts, as the queries take them.
     """
 
     def __init__(self, truth: Any, noise: Noise) -> None:
@@ -171,22 +163,13 @@ class Pieces(Protocol):
 class Recorded:
     """Has recorded answers, which it gives only to the queries that they answer, in their order.
 
-    Parameters
-    ----------
-    measurements : Measurements
-    untested : collection of str
-        Names of queries whose answers are not all known: their noise is not tested.
+    - untested: names of queries whose answers are not all known: their noise is not tested.
 
-    Attributes
-    ----------
-    measured : int
-        The number of measurements that the mechanism has asked for.
-    ended : bool
-        Whether it has asked for all of them, and no more.
-    redundant : list of RedundantSums
-        What was measured twice; known at the end.
-    recovered : list of Recovered
-        The noisy counts of measurements with noise on counts, in parts; beyond `MOST_RECOVERED`, none.
+    - measured: the number of measurements that the mechanism has asked for.
+    - ended: whether it has asked for all of them, and no more.
+    - redundant: what was measured twice; known at the end.
+    - recovered: the noisy counts of measurements with noise on counts, in parts; beyond `MOST_RECOVERED`,
+      none.
     """
 
     def __init__(self, measurements: Pieces, untested: Collection[str] = ()) -> None:
@@ -203,11 +186,8 @@ class Recorded:
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.
 
-        Raises
-        ------
-        OtherQuery
-            If the next measurement is of another query: by its name, noise, sensitivity, share of the
-            budget, or number of answers.
+        Raises `OtherQuery` if the next measurement is of another query: by its name, noise, sensitivity,
+        share of the budget, or number of answers.
         """
         if query.threshold is not None:
             return self._large(query, query.threshold.least)
@@ -235,10 +215,7 @@ class Recorded:
     def end(self) -> None:
         """Check that no measurement is left, and forget the answers.
 
-        Raises
-        ------
-        OtherQuery
-            If one is left; the message names it.
+        Raises `OtherQuery` if one is left; the message names it.
         """
         if self.measured < len(self._spends):
             raise OtherQuery(f"the mechanism does not measure {self._spends[self.measured].query!r}")
@@ -251,7 +228,6 @@ class Recorded:
         return spend, self._parts(query, self.measured - 1)
 
     def _spend(self, query: Query) -> Spend:
-        """The noise of the next measurement, if it is of this query."""
         number = self.measured
         if number == len(self._spends):
             raise OtherQuery(f"the mechanism measures {query.name!r}, which the budget does not list")
@@ -262,7 +238,6 @@ class Recorded:
         return spend
 
     def _large(self, query: Query, least: int) -> Measurement:
-        """The recorded answers to a query with a threshold, and their positions."""
         spend = self._spend(query)
         parts = [*self._pieces(self.measured - 1)]
         known = [part.positions for part in parts if part.positions is not None]
@@ -275,13 +250,11 @@ class Recorded:
         return found
 
     def _pieces(self, number: int) -> Iterator[Measurement]:
-        """The parts of a measurement, the next that is read."""
         while self._next is not None and self._next[0] == number:
             yield self._next[1]
             self._next = next(self._left, None)
 
     def _parts(self, query: Query, number: int) -> Iterator[Ints]:
-        """The answers of a measurement, which has as many as the query."""
         found = 0
         for part in self._pieces(number):
             found += part.answers.size
@@ -330,7 +303,6 @@ def _cut(parts: Iterator[Ints], sizes: Iterable[int], answers: int) -> Iterator[
 
 
 def _differs(query: Query, spend: Spend) -> str:
-    """How a recorded measurement differs from a query, in words; empty if it does not."""
     if (spend.query, spend.noise, spend.times, spend.sensitivity) != (
         *(query.name, query.noise, query.times),
         query.sensitivity,
@@ -350,7 +322,6 @@ def _differs(query: Query, spend: Spend) -> str:
 
 
 def _not_over(query: Query, least: int, found: Measurement) -> str:
-    """Why answers are not some of a query's that reach a threshold, in words; empty if they are."""
     at = found.positions
     if at is None or at.shape != found.answers.shape or (np.diff(at, prepend=-1) <= 0).any():
         return f"the positions of the answers to {query.name!r} are not in ascending order"

@@ -14,14 +14,9 @@ from hierdp.measurements.file import NAME
 class SameNoise:
     """The release whose measurements another one was made from.
 
-    Attributes
-    ----------
-    mechanism : str
-        Its method.
-    sums : str
-        Its `SHA256SUMS`, whose digest is its fingerprint, and which has the digest of its measurements.
-    account : mapping, optional
-        Its entry in the account that it was charged to.
+    - mechanism: its method.
+    - sums: its `SHA256SUMS`, whose digest is its fingerprint, and which has the digest of its measurements.
+    - account: its entry in the account that it was charged to.
     """
 
     mechanism: str

@@ -19,14 +19,10 @@ from models.arithmetic.arrays import Ints
 class Parents(NamedTuple):
     """Nodes whose children a query measures: the answers to the children add up to theirs.
 
-    Attributes
-    ----------
-    at : int64 array, shape (n,)
-        Which answers to the query before are theirs; they were chosen by their noise.
-    offsets : int64 array, shape (n + 1,)
-        The first child of each.
-    public : int, optional
-        The count of a single node that is public, and no answer to a query before.
+    - at, int64 array, shape (n,): which answers to the query before are theirs; they were chosen by their
+      noise.
+    - offsets, int64 array, shape (n + 1,): the first child of each.
+    - public: the count of a single node that is public, and no answer to a query before.
     """
 
     at: Ints
@@ -40,12 +36,8 @@ class Threshold(NamedTuple):
     A count that is positive because of one person alone stays under the threshold with a probability of at
     least 1 − δ. Which other counts were positive must stay unknown, so there is no record of them.
 
-    Attributes
-    ----------
-    changes : Changes
-        What one person changes.
-    least : int
-        The smallest noisy count that is recorded.
+    - changes: what one person changes.
+    - least: the smallest noisy count that is recorded.
     """
 
     changes: Changes
@@ -56,53 +48,35 @@ class Threshold(NamedTuple):
 class Query:
     """A question about the true counts, which is answered with noise.
 
-    Attributes
-    ----------
-    name : str
-        As the budget names it.
-    sensitivity : int or float
-        The most that one person changes: in L1 norm for double-geometric noise, in L2 norm for Gaussian
-        noise, and of a score for a private choice.
-    loss : float
-        The share of the budget: ε, or ρ for Gaussian noise.
-    answers : int
-        The number of answers.
-    of : callable
-        From the true counts to the answers without noise: an array, or arrays of them in their order if they
-        are `in_parts`. For a private choice, to an array of scores for each answer; if they are made in
-        sequence, to a function from those made so far to the next scores.
-    noise : str
-        Which noise, by its name in a budget.
-    groups : int64 array, shape (true counts,), optional
-        If the answers are sums, and each true count is part of one: the number of that sum. It may depend on
-        earlier answers.
-    level : (Tree, int), optional
-        If the answers are those of nodes of a level of a public tree, and add up to their parents' if both
-        have equally many: the tree and the level. A node may have several answers, one after the other.
-    nodes : int64 array, optional
-        With `level`: which nodes of the level have answers, from 0, in increasing order; those of the others
-        are 0. Default: all.
-    cells : int64 array, shape (cells of a node,), optional
-        With `level`, if a node has a true count of each of several cells, and its answers are sums of these,
-        each cell in one of them: the number of that answer.
-    parents : Parents, optional
-        If the answers are those of the children of some nodes: these nodes.
-    threshold : Threshold, optional
-        If only noisy counts that reach a threshold are recorded. Then `answers` is the number of all counts,
-        and `of` gives the positions of the positive ones, in ascending order, and these counts.
-    splits : Tree, optional
-        If the answers are decisions which nodes of a tree are split, 1 or 0 for each node with children, and
-        `of` gives the counts of all nodes.
-    allowed : callable, optional
-        Whether these answers of a private choice, or decisions, exist.
-    in_sequence : bool
-        Whether each answer is a private choice that depends on those before it; they share the loss equally.
-    which : tuple of int arrays, optional
-        What the answers depend on beside their name, if none of the above says it: queries of one name for
-        which these are equal are of the same sums.
-    in_parts : bool
-        Whether the true answers are made in parts, because they may be many. Then the noisy ones have 32 bits
-        where these suffice.
+    - name: as the budget names it.
+    - sensitivity: the most that one person changes: in L1 norm for double-geometric noise, in L2 norm for
+      Gaussian noise, and of a score for a private choice.
+    - loss: the share of the budget: ε, or ρ for Gaussian noise.
+    - answers: the number of answers.
+    - of: from the true counts to the answers without noise: an array, or arrays of them in their order if
+      they are `in_parts`. For a private choice, to an array of scores for each answer; if they are made in
+      sequence, to a function from those made so far to the next scores.
+    - noise: which noise, by its name in a budget.
+    - groups, int64 array, shape (true counts,): if the answers are sums, and each true count is part of one:
+      the number of that sum. It may depend on earlier answers.
+    - level: if the answers are those of nodes of a level of a public tree, and add up to their parents' if
+      both have equally many: the tree and the level. A node may have several answers, one after the other.
+    - nodes (int64 array): with `level`: which nodes of the level have answers, from 0, in increasing order;
+      those of the others are 0. Default: all.
+    - cells, int64 array, shape (cells of a node,): with `level`, if a node has a true count of each of
+      several cells, and its answers are sums of these, each cell in one of them: the number of that answer.
+    - parents: if the answers are those of the children of some nodes: these nodes.
+    - threshold: if only noisy counts that reach a threshold are recorded. Then `answers` is the number of all
+      counts, and `of` gives the positions of the positive ones, in ascending order, and these counts.
+    - splits: if the answers are decisions which nodes of a tree are split, 1 or 0 for each node with
+      children, and `of` gives the counts of all nodes.
+    - allowed: whether these answers of a private choice, or decisions, exist.
+    - in_sequence: whether each answer is a private choice that depends on those before it; they share the
+      loss equally.
+    - which: what the answers depend on beside their name, if none of the above says it: queries of one name
+      for which these are equal are of the same sums.
+    - in_parts: whether the true answers are made in parts, because they may be many. Then the noisy ones have
+      32 bits where these suffice.
     """
 
     name: str
@@ -147,13 +121,8 @@ def counts(name: str, loss: float, size: int) -> Query:
 def sums(name: str, loss: float, groups: Ints) -> Query:
     """Sums of true counts by group, of which one person changes one by 1.
 
-    Parameters
-    ----------
-    name : str
-    loss : float
-        ε.
-    groups : int64 array, shape (true counts,)
-        The group of each count, from 0; no group is empty.
+    - loss: ε.
+    - groups, int64 array, shape (true counts,): the group of each count, from 0; no group is empty.
     """
     return Query(name, 1, loss, int(groups.max()) + 1, lambda truth: sums_by(truth, groups), groups=groups)
 
@@ -177,17 +146,10 @@ def choices(
 ) -> Query:
     """Private choices among disjoint parts of the data, of which one person changes one.
 
-    Parameters
-    ----------
-    name : str
-    sensitivity : int
-        The most that one person changes a score.
-    loss : float
-        ε of all of them together, because one person is in one part.
-    among : sequence of int
-        The number of candidates of each choice.
-    scores : callable
-        From the true counts to an array of whole scores for each choice.
+    - sensitivity: the most that one person changes a score.
+    - loss: ε of all of them together, because one person is in one part.
+    - among: the number of candidates of each choice.
+    - scores: from the true counts to an array of whole scores for each choice.
     """
     most = np.asarray(among, dtype=np.int64)
 
@@ -200,13 +162,8 @@ def choices(
 def splits(name: str, loss: float, tree: Tree) -> Query:
     """Decisions which nodes of a tree over the true counts are split; see `decaying_threshold`.
 
-    Parameters
-    ----------
-    name : str
-    loss : float
-        ε of all decisions together.
-    tree : Tree
-        Public; its leaves have the true counts.
+    - loss: ε of all decisions together.
+    - tree: public; its leaves have the true counts.
     """
     above = tree.parent[tree.internal[1:]]
 
@@ -224,19 +181,11 @@ def over_threshold(
 ) -> Query:
     """Noisy counts of positive counts, if they reach a threshold; (ε, δ)-DP.
 
-    Parameters
-    ----------
-    name : str
-    changes : Changes
-        What one person changes.
-    loss : float
-        ε.
-    answers : int
-        The number of all counts, also of those that are 0.
-    of : callable
-        From the true counts to the positions of the positive ones, in ascending order, and these counts.
-    least : int
-        The threshold.
+    - changes: what one person changes.
+    - loss: ε.
+    - answers: the number of all counts, also of those that are 0.
+    - of: from the true counts to the positions of the positive ones, in ascending order, and these counts.
+    - least: the threshold.
     """
     hidden = Threshold(changes, least)
     return Query(name, changes.in_all, loss, answers, of, dropping(least), threshold=hidden)

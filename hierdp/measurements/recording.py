@@ -56,7 +56,6 @@ class Recording:
         return Measurements(MeasurementsFile(self._file.path, self._folder))
 
     def _whole(self) -> Iterator[Measurement]:
-        """The measurements in memory, with the parts of each joined."""
         starts = [at for at, (_, position) in enumerate(self._held) if not position]
         for start, end in pairwise([*starts, len(self._held)]):
             parts = [part for part, _ in self._held[start:end]]

@@ -43,7 +43,6 @@ def _divides(fine: Query, coarse: Query) -> bool:
 
 
 def _into(fine: Ints, coarse: Ints) -> Ints:
-    """The coarse answer that each fine one is part of."""
     into = np.zeros(int(fine.max()) + 1, np.int64)
     into[fine] = coarse
     return into
@@ -80,14 +79,9 @@ class OfLevel:
 
     The answers are taken in parts, whole nodes one after the other. Those of the last level are not held.
 
-    Parameters
-    ----------
-    query : Query
-        With a `level`.
-    spend : Spend
-        Its noise.
-    before : OfLevel, optional
-        The level that was measured before, which is overwritten.
+    - query: with a `level`.
+    - spend: its noise.
+    - before: the level that was measured before, which is overwritten.
     """
 
     def __init__(self, query: Query, spend: Spend, before: Self | None) -> None:

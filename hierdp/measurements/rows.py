@@ -91,7 +91,6 @@ def schema() -> pa.Schema:
 
 
 def _texts(names: Sequence[str], lengths: Sequence[int]) -> Any:
-    """A column with each name as often as its length."""
     import pyarrow as pa
 
     distinct = {name: code for code, name in enumerate(dict.fromkeys(names))}
@@ -102,19 +101,10 @@ def _texts(names: Sequence[str], lengths: Sequence[int]) -> Any:
 def check_rows(rows: pa.RecordBatch, spend: Spend, position: int, first: int) -> None:
     """Check that rows are those of a measurement, from a position on, unless a threshold hides some answers.
 
-    Parameters
-    ----------
-    rows : RecordBatch
-    spend : Spend
-    position : int
-        That of the first row within the measurement.
-    first : int
-        The number of the first row in the file, for messages.
+    - position: that of the first row within the measurement.
+    - first: the number of the first row in the file, for messages.
 
-    Raises
-    ------
-    ValueError
-        If one is not; the message names it.
+    Raises `ValueError` if one is not; the message names it.
     """
     expected = {
         "query": spend.query,

@@ -141,8 +141,6 @@ def deviation(spend: Spend) -> float:
 def named_key(values: dict[str, Any]) -> str:
     """What a row counts, for messages: the last filled key.
 
-    Examples
-    --------
     >>> named_key({"state": "A", "county": None}), named_key({"state": None})
     ("state 'A'", 'the total')
     """

@@ -26,28 +26,21 @@ class Checking:
 
     The release may have been edited, so a function may raise any exception, which fails the check.
 
-    Attributes
-    ----------
-    shape : callable
-        Says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
-    rerun : callable
-        Runs the mechanism's function with what answers its queries and solves its models, and returns the
-        table and the settings. The manifest lacks `solved` if its method is not that of the release (see
-        `other`). May raise `hierdp.measurements.measuring.Differs`.
-    neighbours : str, callable or None
-        The neighbouring relation; if it depends on the settings, it is a function of these. None if nothing
-        is measured: then the manifest has no budget, and claims no privacy.
-    rounded : collection of str
-        The methods whose answers need not be optimal among whole counts; `rerun` checks their rounding.
-    rows_of_a_person : callable, optional
-        Gives the number of rows of a person that the sensitivities cover, from the settings; None if
-        neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are for
-        one row.
-    other : callable or None
-        From the name of another method, the release's settings, and options of the post-processing by name:
-        the method as a manifest names it, the settings for `rerun` and what solves the models. Raises
-        `InputError` if there is no such method, or it takes no such option. None if no two methods
-        start from the same measurements.
+    - shape: says what is wrong with the table's columns, levels and regions, in words; empty if nothing is.
+    - rerun: runs the mechanism's function with what answers its queries and solves its models, and returns
+      the table and the settings. The manifest lacks `solved` if its method is not that of the release (see
+      `other`). May raise `hierdp.measurements.measuring.Differs`.
+    - neighbours: the neighbouring relation; if it depends on the settings, it is a function of these. None if
+      nothing is measured: then the manifest has no budget, and claims no privacy.
+    - rounded: the methods whose answers need not be optimal among whole counts; `rerun` checks their
+      rounding.
+    - rows_of_a_person: gives the number of rows of a person that the sensitivities cover, from the settings;
+      None if neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are
+      for one row.
+    - other: from the name of another method, the release's settings, and options of the post-processing by
+      name: the method as a manifest names it, the settings for `rerun` and what solves the models. Raises
+      `InputError` if there is no such method, or it takes no such option. None if no two methods start from
+      the same measurements.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]

@@ -24,14 +24,9 @@ class Deadline:
     A backend that exceeds it is stopped some seconds later, or, while it is still stating the program, half a
     minute later (`GRACE_SECONDS` and `STARTING_SECONDS` of `solvers.worker`).
 
-    Attributes
-    ----------
-    step : str
-        The step's name, for messages.
-    limit : float, optional
-        Seconds for the step; None for no limit.
-    end : float, optional
-        The time at which the limit is reached, by `clock`.
+    - step: the step's name, for messages.
+    - limit: seconds for the step; None for no limit.
+    - end: the time at which the limit is reached, by `clock`.
     """
 
     step: str
@@ -46,10 +41,7 @@ class Deadline:
     def left(self) -> float | None:
         """Seconds left; None without a limit.
 
-        Raises
-        ------
-        NotSolved
-            If no time is left.
+        Raises `NotSolved` if no time is left.
         """
         if self.end is None:
             return None
@@ -61,10 +53,7 @@ class Deadline:
     def solve(self, model: Model | Program, backend: str) -> Solution:
         """Solve within the remaining time. (A fast path, which solves part of a step, is not stopped.)
 
-        Raises
-        ------
-        NotSolved
-            If no time is left, or no optimal answer is found in it.
+        Raises `NotSolved` if no time is left, or no optimal answer is found in it.
         """
         from solvers import solve
 
@@ -76,10 +65,7 @@ class Deadline:
 
         With a limit, it runs in a separate process, because it does not observe limits.
 
-        Raises
-        ------
-        NotSolved
-            If it is not found in time.
+        Raises `NotSolved` if it is not found in time.
         """
         from solvers import solve
 

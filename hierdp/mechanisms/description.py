@@ -175,10 +175,7 @@ class Mechanism:
 def member(package: str, name: str) -> Any:
     """A member of a mechanism's package that its module ``mechanism`` defines, loaded on first use.
 
-    Raises
-    ------
-    AttributeError
-        If the package does not list the name in ``__all__``.
+    Raises `AttributeError` if the package does not list the name in ``__all__``.
     """
     if name not in import_module(package).__all__:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -160,21 +160,12 @@ def best_shares(
 ) -> list[float]:
     """The shares of levels with the least weighted sum of the noise's variances, proved by `BudgetSplit`.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        Above 0; one for each level that is measured, from the top.
-    sensitivities : sequence of float
-        Of the levels' queries.
-    shares : sequence of float, optional
-        Must not be given, too.
-    gaussian : bool
-        Whether variances are in proportion to 1/ρ, rather than 1/ε².
+    - weights: above 0; one for each level that is measured, from the top.
+    - sensitivities: of the levels' queries.
+    - shares: must not be given, too.
+    - gaussian: whether variances are in proportion to 1/ρ, rather than 1/ε².
 
-    Raises
-    ------
-    InputError
-        If there is not one positive finite weight for each level, or shares are given, too.
+    Raises `InputError` if there is not one positive finite weight for each level, or shares are given, too.
     """
     from models import BudgetSplit
     from solvers import solve
@@ -220,10 +211,7 @@ RowsOfAPerson = Annotated[
 def places_of(levels: Sequence[str] | None, regions: Hierarchy | None) -> Hierarchy:
     """The hierarchy that is given, or one with the given numbers of regions.
 
-    Raises
-    ------
-    InputError
-        If neither or both are given; see also `regions_of`.
+    Raises `InputError` if neither or both are given; see also `regions_of`.
     """
     if (levels is None) == (regions is None):
         raise InputError(
@@ -236,10 +224,7 @@ def places_of(levels: Sequence[str] | None, regions: Hierarchy | None) -> Hierar
 def numbers_of(texts: Sequence[str], what: str) -> dict[str, int]:
     """The numbers in texts such as ``state=52``.
 
-    Raises
-    ------
-    InputError
-        If a text is not ``NAME=NUMBER``, a number is not positive, or a name occurs twice.
+    Raises `InputError` if a text is not ``NAME=NUMBER``, a number is not positive, or a name occurs twice.
     """
     found: dict[str, int] = {}
     for text in texts:
@@ -259,18 +244,10 @@ def numbers_of(texts: Sequence[str], what: str) -> dict[str, int]:
 def regions_of(levels: Sequence[str], root_level: str = "root") -> Hierarchy:
     """A hierarchy with a number of regions on each level, divided among their parents as evenly as possible.
 
-    Parameters
-    ----------
-    levels : sequence of str
-        ``NAME=NUMBER``, from coarse to fine, without the root.
+    - levels: ``NAME=NUMBER``, from coarse to fine, without the root.
 
-    Raises
-    ------
-    InputError
-        If a number is below that of the level above, or too large.
+    Raises `InputError` if a number is below that of the level above, or too large.
 
-    Examples
-    --------
     >>> regions_of(["state=2", "county=5"]).tree.levels[1]
     array([0, 0, 0, 1, 1])
     """

@@ -60,13 +60,8 @@ class Intervals(Protocol):
     def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
         """The intervals of all rows of the release's table.
 
-        Parameters
-        ----------
-        miss : float
-            The probability with which each one may miss the true count, or, `together`, any of them.
-        together : bool
-        solve : callable
-            What solves models: the release by the fast path, a check by the saved answers.
+        - miss: the probability with which each one may miss the true count, or, `together`, any of them.
+        - solve: what solves models: the release by the fast path, a check by the saved answers.
         """
 
     def unbiased(self, selection: Selection) -> Estimate:
@@ -80,21 +75,12 @@ class Intervals(Protocol):
 class RowIntervals:
     """The intervals of all rows of a table, in their order.
 
-    Attributes
-    ----------
-    value : array
-        Unbiased estimates; NaN where none is known.
-    half : array
-        What their errors exceed with at most the probability of a miss.
-    down : array, optional
-        That downwards, if it differs; infinite where nothing is known.
-    high : float
-        The largest possible count.
-    whole : bool
-        Whether counts are whole numbers.
+    - value: unbiased estimates; NaN where none is known.
+    - half: what their errors exceed with at most the probability of a miss.
+    - down: that downwards, if it differs; infinite where nothing is known.
+    - high: the largest possible count.
+    - whole: whether counts are whole numbers.
 
-    Examples
-    --------
     >>> found = RowIntervals(np.array([3.4, -9.0]), np.array([5.2, 4.0]))
     >>> found.ends()
     Ends(lower=array([0, 0]), upper=array([8, 0]))
@@ -161,11 +147,7 @@ def from_errors(
 class Estimate(NamedTuple):
     """A sum's unbiased estimate.
 
-    Attributes
-    ----------
-    value, variance : float
-    slack : float
-        By how much it may be off beside the noise: rounding.
+    - slack: by how much it may be off beside the noise: rounding.
     """
 
     value: float = math.nan
@@ -176,9 +158,7 @@ class Estimate(NamedTuple):
 def checked_confidence(confidence: float) -> float:
     """The confidence, if it is one.
 
-    Raises
-    ------
-    InputError
+    Raises `InputError`.
     """
     if isinstance(confidence, bool) or not 0 < confidence < 1:
         raise InputError(f"the confidence must be between 0 and 1, such as 0.9; got {confidence}")
@@ -208,16 +188,9 @@ def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN
     whole, so its law has steps: up to half a step is added, and a whole one for double-geometric noise, which
     may be 0 nearly always.
 
-    Parameters
-    ----------
-    variance : float
-    miss : float
-        The probability, of both tails together.
-    noises : collection of str
-        The laws, by their names in a budget.
+    - miss: the probability, of both tails together.
+    - noises: the laws, by their names in a budget.
 
-    Examples
-    --------
     >>> round(half_width(100.0, 0.1), 2), round(half_width(100.0, 0.05, [GEOMETRIC]), 2)
     (16.95, 22.2)
     """
@@ -245,25 +218,13 @@ def down_if_shown(
     half the probability of a miss; the ratio increases with the true count. The upper end needs no change,
     since a count that is too low is shown more rarely.
 
-    Parameters
-    ----------
-    value : array
-        Whole noisy counts.
-    above : array of that shape
-        The limit of each, or a larger number, which gives a larger distance.
-    variance : float
-    miss : float
-        The probability, of both ends together.
-    noises : collection of str
-        The laws, by their names in a budget.
+    - value: whole noisy counts.
+    - above (array of that shape): the limit of each, or a larger number, which gives a larger distance.
+    - miss: the probability, of both ends together.
+    - noises: the laws, by their names in a budget.
 
-    Returns
-    -------
-    array
-        At most `value`: true counts are at least 0.
+    Returns: at most `value`: true counts are at least 0.
 
-    Examples
-    --------
     >>> down_if_shown(np.array([9.0, 99.0]), np.array([5.0, 5.0]), 25.0, 0.1).round(1)
     array([9. , 8.7])
     """
@@ -297,8 +258,6 @@ def interval(value: float, down: float, up: float, low: float = 0.0, high: float
 
     If there are none, the noise was larger than the interval allows for: the nearest of the latter.
 
-    Examples
-    --------
     >>> interval(3.4, 5.2, 5.2), interval(-9.0, 4.0, 4.0)
     (Interval(low=0.0, high=8.0), Interval(low=0.0, high=0.0))
     """
@@ -314,19 +273,13 @@ def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, 
     A, the weights are V⁻¹ A (Aᵀ V⁻¹ A)⁻¹ q. Least squares gives (Aᵀ V⁻¹ A)⁻¹ Aᵀ V⁻¹ y for any y: here for
     the y that is V at the chosen nodes and 0 elsewhere.
 
-    Parameters
-    ----------
-    tree : Tree
-    variance : array, shape (nodes,)
-        Of each node's noise; infinite if it was not measured. The chosen ones were.
-    chosen : bool array, shape (nodes,)
-        Nodes of which none is in another.
+    - variance, shape (nodes,): of each node's noise; infinite if it was not measured. The chosen ones were.
+    - chosen, shape (nodes,): nodes of which none is in another.
 
-    Returns
-    -------
-    weights : array, shape (nodes,)
-    estimate : Estimate
-        For noisy counts that are all 0: its variance, and its slack for each unit of the root's count.
+    Returns:
+    - weights, shape (nodes,)
+    - estimate: for noisy counts that are all 0: its variance, and its slack for each unit of the root's
+      count.
     """
     from solvers import fast  # a check of a release's rows needs none
 
@@ -339,20 +292,13 @@ def tree_estimate(tree: Tree, variance: Floats, chosen: Flags) -> tuple[Floats, 
 def checked_weights(tree: Tree, weights: Floats, variance: Floats, wanted: Array) -> Estimate:
     """What weights on the noisy counts of all nodes estimate, computed from the weights alone.
 
-    Parameters
-    ----------
-    tree : Tree
-    weights : array, shape (nodes, cells)
-        How often each cell of each node is added up.
-    variance : array, shape (nodes, cells)
-        The variance of each noise; where it is infinite, the weight has to be 0.
-    wanted : array, shape (nodes, cells)
-        How often each cell of each node should be, by any of the weights that mean the same.
+    - weights, shape (nodes, cells): how often each cell of each node is added up.
+    - variance, shape (nodes, cells): the variance of each noise; where it is infinite, the weight has to be
+      0.
+    - wanted, shape (nodes, cells): how often each cell of each node should be, by any of the weights that
+      mean the same.
 
-    Returns
-    -------
-    Estimate
-        Its slack: the most by which a person's weight differs from what it should be.
+    Returns: its slack: the most by which a person's weight differs from what it should be.
     """
     measured = np.isfinite(variance)
     squares = np.where(measured, weights, 0.0) ** 2 * np.where(measured, variance, 0.0)
@@ -380,26 +326,15 @@ def chain(
 ) -> Region | None:
     """The bounds on a sum over nodes of one level, and on that over the nodes that they are in.
 
-    Parameters
-    ----------
-    tree : Tree
-    noisy, variance : arrays, shape (nodes,)
-        The measured count of each node, with independent noise; its variance, infinite without one.
-    nodes : bool array, shape (nodes,)
-        Those of the sum.
-    own : Interval
-        The bounds of their sum, which fail with the probability ``miss * (1 - REST)``.
-    miss : float
-        The probability that any bound fails.
-    most : float
-        The largest count of all.
-    noises : collection of str
-        The laws of the noise.
+    - noisy, variance, shape (nodes,): the measured count of each node, with independent noise; its variance,
+      infinite without one.
+    - nodes, shape (nodes,): those of the sum.
+    - own: the bounds of their sum, which fail with the probability ``miss * (1 - REST)``.
+    - miss: the probability that any bound fails.
+    - most: the largest count of all.
+    - noises: the laws of the noise.
 
-    Returns
-    -------
-    Region or None
-        None if no node that they are in was measured.
+    Returns: None if no node that they are in was measured.
     """
     above = [nodes]
     while not above[-1][0]:
@@ -419,13 +354,8 @@ def chain(
 def lifted(mask: Flags, parents: Sequence[Ints], every: bool) -> Flags:
     """Which regions of a level above have a selected one in them, or none that is not.
 
-    Parameters
-    ----------
-    mask : bool array
-        The selected regions of a level.
-    parents : sequence of int arrays
-        For each level from there up, each region's parent.
-    every : bool
+    - mask: the selected regions of a level.
+    - parents: for each level from there up, each region's parent.
     """
     for parent in parents:
         count = np.bincount(parent, mask.astype(float))
@@ -441,10 +371,7 @@ def unknown(release: Written, why: str) -> InputError:
 def answered(release: Written, ask: Callable[[Recorded], Asked]) -> Asked:
     """What a mechanism's own queries get from the recorded answers.
 
-    Raises
-    ------
-    InputError
-        If the release has no measurements, or others than the mechanism's.
+    Raises `InputError` if the release has no measurements, or others than the mechanism's.
     """
     if release.measurements is None:
         raise unknown(release, "the release has no measurements.parquet; release again with this version")

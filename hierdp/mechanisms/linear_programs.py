@@ -40,13 +40,8 @@ class Bound(NamedTuple):
 class Region:
     """Bounds that sums of unknown whole counts of at least 0 keep.
 
-    Attributes
-    ----------
-    most : array, shape (counts,)
-        The largest that each count can be; infinite if nothing is known.
-    wanted : int array, shape (counts,)
-        How often each is in the sum whose interval is sought.
-    bounds : list of Bound
+    - most, shape (counts,): the largest that each count can be; infinite if nothing is known.
+    - wanted, shape (counts,): how often each is in the sum whose interval is sought.
     """
 
     most: Floats

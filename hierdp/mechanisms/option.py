@@ -64,14 +64,8 @@ class Option:
 class Keyword:
     """A keyword of a function, with its declaration.
 
-    Attributes
-    ----------
-    name : str
-    type : type
-        Without ``Annotated`` and None.
-    default : object
-        ``Parameter.empty`` if the keyword is required.
-    option : Option
+    - type: without ``Annotated`` and None.
+    - default: ``Parameter.empty`` if the keyword is required.
     """
 
     name: str
@@ -109,8 +103,6 @@ class Keyword:
 def keywords_of(from_table: Callable[..., Any]) -> Mapping[str, Keyword]:
     """The keywords of a mechanism's function, in order, without those that all mechanisms have.
 
-    Examples
-    --------
     >>> def count(source, *, epsilon, column: Annotated[str | None, Option("Of what.")] = None): ...
     >>> keywords_of(count)["column"]
     Keyword(name='column', type=<class 'str'>, default=None, option=Option(help='Of what.', ...
@@ -157,7 +149,6 @@ def documented(from_table: F) -> F:
 
 
 def _row(keyword: Keyword) -> str:
-    """A keyword's entry in the section Parameters of a docstring."""
     kind = _plain(keyword.type)
     if keyword.choices:
         kind = " or ".join(f'"{choice}"' for choice in keyword.choices)
@@ -170,5 +161,4 @@ def _row(keyword: Keyword) -> str:
 
 
 def _plain(hint: Any) -> str:
-    """A type as in a signature, without the modules of names."""
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", formatannotation(hint))

@@ -28,14 +28,9 @@ def check_options(mechanism: str, keywords: Mapping[str, Keyword], options: Mapp
     Texts, numbers, lists of these and hierarchies are checked here; the mechanism checks everything else,
     including ranges of numbers.
 
-    Raises
-    ------
-    InputError
-        If an option does not exist, is missing, has a wrong type, or is given together with one that it
-        replaces.
+    Raises `InputError` if an option does not exist, is missing, has a wrong type, or is given together with
+    one that it replaces.
 
-    Examples
-    --------
     >>> from hierdp.mechanisms.option import keywords_of
     >>> def counted(source, *, columns: Sequence[str], width: int | None = None): ...
     >>> check_options("counted", keywords_of(counted), {"columns": ["a"], "width": None})

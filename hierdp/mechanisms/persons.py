@@ -17,10 +17,7 @@ def persons_of(
 ) -> Persons | None:
     """The column of persons and the bound on their rows, or the bound on one row; None without either.
 
-    Raises
-    ------
-    InputError
-        If one is given without the other, or `most_per_row` does not fit.
+    Raises `InputError` if one is given without the other, or `most_per_row` does not fit.
     """
     if (person is None) != (rows_per_person is None):
         given, other = ("rows_per_person", "person") if person is None else ("person", "rows_per_person")
@@ -46,10 +43,7 @@ def persons_of(
 def refuse_public_total(persons: Persons, bounded: bool) -> None:
     """Refuse a total that is public, if a unit that joins or leaves changes it.
 
-    Raises
-    ------
-    InputError
-        If `bounded`.
+    Raises `InputError` if `bounded`.
     """
     if bounded:
         given, who = ("most_per_row", "row that") if persons.column is None else ("person", "person who")
@@ -68,14 +62,9 @@ def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | N
     Group privacy: two tables that differ in one person are at most as many single-row steps apart as rows of
     a person count. The same holds for a row with a number, which is as many rows that count one.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the release from the ε of one row that counts one; it must be pure, with δ = 0.
-    epsilon : float
-        The budget of a person, or of a row.
-    persons : Persons or None
-        None if each row, or each of what a column of numbers counts, is a person.
+    - make: makes the release from the ε of one row that counts one; it must be pure, with δ = 0.
+    - epsilon: the budget of a person, or of a row.
+    - persons: None if each row, or each of what a column of numbers counts, is a person.
     """
     if persons is None:
         return make(epsilon)

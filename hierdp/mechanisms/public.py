@@ -41,12 +41,8 @@ R = TypeVar("R", bound=Release)
 class Public:
     """Where the regions and groups of a release come from.
 
-    Attributes
-    ----------
-    words : mapping of str to str
-        For the manifest's `taken_as_public`.
-    settings : mapping of str to bool
-        For the manifest's `settings`: what was taken from the data. The warnings follow from it.
+    - words: for the manifest's `taken_as_public`.
+    - settings: for the manifest's `settings`: what was taken from the data. The warnings follow from it.
     """
 
     words: Mapping[str, str]
@@ -68,20 +64,12 @@ def public_groups(
 ) -> Public:
     """Where the regions and groups of a table of groups come from.
 
-    Parameters
-    ----------
-    regions : Hierarchy or None
-    groups : object
-        The table of all groups, which has their regions; or None.
-    regions_from_data, groups_from_data : bool
-        As the caller says.
-    can_hide, hidden : bool
-        Whether the mechanism can protect the number of groups, and whether it does.
+    - groups: the table of all groups, which has their regions; or None.
+    - regions_from_data, groups_from_data: as the caller says.
+    - can_hide, hidden: whether the mechanism can protect the number of groups, and whether it does.
 
-    Raises
-    ------
-    InputError
-        If there is neither a public list nor the statement that the data replace it, or if there are both.
+    Raises `InputError` if there is neither a public list nor the statement that the data replace it, or if
+    there are both.
     """
     faults = []
     if regions is None and groups is None and not regions_from_data:
@@ -107,17 +95,10 @@ def public_groups(
 def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -> Public:
     """Where the regions of a table's axes come from.
 
-    Parameters
-    ----------
-    axes : mapping of str to Hierarchy or None
-        The axes of regions by name; None where there is no list. Axes of numbers and dates are not among
-        them: the caller gives their bins.
-    regions_from_data : bool
+    - axes: the axes of regions by name; None where there is no list. Axes of numbers and dates are not among
+      them: the caller gives their bins.
 
-    Raises
-    ------
-    InputError
-        See `public_groups`.
+    Raises `InputError` (see `public_groups`).
     """
     seen = [name for name, hierarchy in axes.items() if hierarchy is None]
     if seen and not regions_from_data:
@@ -133,18 +114,9 @@ def public_tables(
 ) -> Public:
     """Where the regions and the categories of a table of attributes come from.
 
-    Parameters
-    ----------
-    regions : Hierarchy or None
-    regions_from_data : bool
-    unlisted : sequence of str
-        The attributes without a list of categories.
-    attributes_from_data : bool
+    - unlisted: the attributes without a list of categories.
 
-    Raises
-    ------
-    InputError
-        See `public_groups`.
+    Raises `InputError` (see `public_groups`).
     """
     faults = []
     if regions is None and not regions_from_data:

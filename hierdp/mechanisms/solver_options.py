@@ -43,10 +43,7 @@ M = TypeVar("M", bound=Takes)
 def checked(name: str, solver: SolverOptions, methods: Mapping[str, M]) -> M:
     """The method of that name, if it supports these options.
 
-    Raises
-    ------
-    InputError
-        If there is no such method, it does not support an option, or a value is out of range.
+    Raises `InputError` if there is no such method, it does not support an option, or a value is out of range.
     """
     if name not in methods:
         raise InputError(unknown_name(name, methods, "no method"))

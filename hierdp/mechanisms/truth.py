@@ -15,22 +15,16 @@ from hierdp.tables import read
 class TruthReader:
     """How the releases of a mechanism are compared with the truth. A mechanism's module ``truth`` has one.
 
-    Attributes
-    ----------
-    question : str
-        What the releases answer. Releases of mechanisms with one question can be compared with each other.
-    reading : tuple of str
-        The keywords of ``from_table`` that say how the table is read; `read` takes these.
-    read : callable
-        ``read(source, **options)`` gives the true counts. All rows count, also those that a release with a
-        bound on the rows of a person leaves out: its error is an error of the release.
-    columns : tuple of str
-        The options that a user of a written release gives, because its manifest does not have them.
-    options : callable
-        ``options(source, table, settings, regions, columns)`` gives the options for `read` from a written
-        release.
-    levels : callable
-        ``levels(data, table, settings, regions)`` gives each level of the release beside the true counts.
+    - question: what the releases answer. Releases of mechanisms with one question can be compared with each
+      other.
+    - reading: the keywords of ``from_table`` that say how the table is read; `read` takes these.
+    - read: ``read(source, **options)`` gives the true counts. All rows count, also those that a release with
+      a bound on the rows of a person leaves out: its error is an error of the release.
+    - columns: the options that a user of a written release gives, because its manifest does not have them.
+    - options: ``options(source, table, settings, regions, columns)`` gives the options for `read` from a
+      written release.
+    - levels: ``levels(data, table, settings, regions)`` gives each level of the release beside the true
+      counts.
     """
 
     question: str
@@ -44,10 +38,7 @@ class TruthReader:
 def region_column(source: Any, level: str, given: str | None, option: str = "`region`") -> str:
     """The column of the regions of the last level: as given, or of the level's name.
 
-    Raises
-    ------
-    InputError
-        If there is no such column; the message says how to name it.
+    Raises `InputError` if there is no such column; the message says how to name it.
     """
     there = list(read(source).columns)
     column = level if given is None else given

@@ -57,23 +57,15 @@ NOT_FINISHED = "not finished"
 class Terms:
     """What an account is for, and how much it allows: its first line.
 
-    Attributes
-    ----------
-    data : str
-        The data set's name.
-    epsilon, delta : float
-        δ may be 0: then only ε-DP releases are taken.
-    set_aside : float
-        The part of `delta` for releases that spend δ by themselves, such as a stability histogram.
-    unit : str
-        Whom it protects: "row"; "person", with all rows; or "count", one of what a column of numbers counts.
-    replaces : bool
-        Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
-    column : str, optional
-        The column that names the person of each row; without it, persons are those of releases in which no
-        column names them, such as ``top-down --trips``. Or the column of numbers.
-    recorded : bool
-        Whether the account says which column it is. Accounts of format 1 do not.
+    - data: the data set's name.
+    - epsilon, delta: δ may be 0: then only ε-DP releases are taken.
+    - set_aside: the part of `delta` for releases that spend δ by themselves, such as a stability histogram.
+    - unit: whom it protects: "row"; "person", with all rows; or "count", one of what a column of numbers
+      counts.
+    - replaces: whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
+    - column: the column that names the person of each row; without it, persons are those of releases in which
+      no column names them, such as ``top-down --trips``. Or the column of numbers.
+    - recorded: whether the account says which column it is. Accounts of format 1 do not.
     """
 
     data: str
@@ -86,7 +78,6 @@ class Terms:
     recorded: bool = True
 
     def __post_init__(self) -> None:
-        """Check them."""
         if not isinstance(self.data, str) or not self.data.strip():
             raise InputError("the account needs the name of its data set")
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
@@ -121,22 +112,13 @@ class Terms:
 class Charge:
     """A release in an account.
 
-    Attributes
-    ----------
-    entry : int
-        Its line.
-    at : str
-        When, as an ISO 8601 time in UTC.
-    what : str
-        The mechanism.
-    loss : Loss
-        What it is charged.
-    state : str
-        "written", "failed" or "not finished".
-    fingerprints : tuple of str
-        Of what was written, first to last.
-    digest : str
-        Of its line.
+    - entry: its line.
+    - at: when, as an ISO 8601 time in UTC.
+    - what: the mechanism.
+    - loss: what it is charged.
+    - state: "written", "failed" or "not finished".
+    - fingerprints: of what was written, first to last.
+    - digest: of its line.
     """
 
     entry: int
@@ -412,17 +394,10 @@ def _account_of(path: Path) -> str | None:
 def refuse_uncharged(source: Any, without: str | None) -> None:
     """Refuse a release that is charged to no account, although one lies beside its table.
 
-    Parameters
-    ----------
-    source : Any
-        The table; see `accounts_beside`.
-    without : str or None
-        Why it is not charged; then it is not refused.
+    - source: the table; see `accounts_beside`.
+    - without: why it is not charged; then it is not refused.
 
-    Raises
-    ------
-    InputError
-        If there is an account and no reason, or the reason is not a text.
+    Raises `InputError` if there is an account and no reason, or the reason is not a text.
     """
     if without is not None:
         if not isinstance(without, str) or not without.strip():
@@ -466,10 +441,7 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
 def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
     """The statement that follows from the lines of an account.
 
-    Raises
-    ------
-    InputError
-        If they are not the lines of an account.
+    Raises `InputError` if they are not the lines of an account.
     """
     try:
         first, *others = entries
@@ -520,7 +492,6 @@ def _loss_by_terms(now: Statement, loss: Loss, data: str | None, path: Path) -> 
 
 
 def _check_whom(now: Statement, whom: Whom, path: Path) -> None:
-    """Refuse a release that protects another unit: a row, or a person or number by another column."""
     ours, old = now.whom, {ROW: (ROW, COUNT), PERSON: (PERSON,)}
     if ours is None:
         if whom.unit not in old[now.terms.unit]:

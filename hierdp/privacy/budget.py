@@ -53,17 +53,12 @@ def spends_of(budget: Mapping[str, Any]) -> tuple[Spend, ...]:
 class PersonRows:
     """How the rows of one person are counted, for a guarantee for persons, or what one row counts.
 
-    Attributes
-    ----------
-    column : str or None
-        The column that names the person of each row. None: the guarantee is for a row of a table with a
-        column of numbers.
-    rows : int
-        The most rows of a person that are counted, or the most that a row counts.
-    spends_are_for : str
-        "one person" if the sensitivities are those of a person, or of a whole row. "one row" otherwise, a row
-        that counts 1: then the loss is `rows` times as much (group privacy: two tables that differ in a
-        person are `rows` steps of one such row apart).
+    - column: the column that names the person of each row. None: the guarantee is for a row of a table with a
+      column of numbers.
+    - rows: the most rows of a person that are counted, or the most that a row counts.
+    - spends_are_for: "one person" if the sensitivities are those of a person, or of a whole row. "one row"
+      otherwise, a row that counts 1: then the loss is `rows` times as much (group privacy: two tables that
+      differ in a person are `rows` steps of one such row apart).
     """
 
     column: str | None
@@ -71,7 +66,6 @@ class PersonRows:
     spends_are_for: str
 
     def __post_init__(self) -> None:
-        """Refuse values that would understate the loss of a person."""
         whole = isinstance(self.rows, int) and not isinstance(self.rows, bool)
         if not whole or self.rows < 1 or self.spends_are_for not in (ONE_ROW, ONE_PERSON):
             raise InputError(
@@ -141,7 +135,6 @@ class Ledger:
     trips: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse to exceed the budget, even by the last digit of a float."""
         if self.delta and self._times > 1:
             raise InputError("with a δ, the sensitivities must be those of a person with all their rows")
         if self.conversion not in CONVERSIONS:
@@ -249,7 +242,6 @@ class Ledger:
         }
 
     def _bound(self) -> dict[str, Any]:
-        """The entry of `BOUNDED`."""
         if self.person is None:
             return {}
         person, (persons, rows) = asdict(self.person), BOUNDED
@@ -277,10 +269,7 @@ def _has_threshold(spends: Sequence[Spend]) -> bool:
 def check_epsilon(epsilon: Any) -> float:
     """A positive finite ε.
 
-    Raises
-    ------
-    InputError
-        If it is zero, negative, NaN, infinite or not a number.
+    Raises `InputError` if it is zero, negative, NaN, infinite or not a number.
     """
     return _positive("epsilon", epsilon)
 
@@ -288,10 +277,7 @@ def check_epsilon(epsilon: Any) -> float:
 def check_delta(delta: Any) -> float:
     """A δ strictly between 0 and 1.
 
-    Raises
-    ------
-    InputError
-        If it is not.
+    Raises `InputError` if it is not.
     """
     return _between("delta", delta, "far below 1 / (number of people)")
 
@@ -299,10 +285,7 @@ def check_delta(delta: Any) -> float:
 def check_share(share: Any) -> float:
     """A share of the budget, strictly between 0 and 1.
 
-    Raises
-    ------
-    InputError
-        If it is not.
+    Raises `InputError` if it is not.
     """
     return _between("share", share, "the rest of ε is for the sums")
 
@@ -355,8 +338,6 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
 def of_one_row(epsilon: float, rows: int) -> float:
     """The ε of one row such that a person with `rows` rows has `epsilon`, rounded down.
 
-    Examples
-    --------
     >>> of_one_row(1.0, 4)
     0.25
     >>> 49 * Fraction(of_one_row(1.0, 49)) <= 1

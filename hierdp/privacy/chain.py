@@ -52,10 +52,7 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
     Of several processes that create it at once, one succeeds: the one whose file gets the name. It writes the
     head while it holds the lock, so nobody reads the file without its head.
 
-    Raises
-    ------
-    InputError
-        If the name is taken, or no file can be created there.
+    Raises `InputError` if the name is taken, or no file can be created there.
     """
     if os.path.lexists(path):
         raise InputError(f"{path} exists; choose another name")
@@ -86,10 +83,7 @@ def create(path: Path, first: Mapping[str, Any]) -> None:
 def read(path: Path) -> list[Entry]:
     """All lines, first to last, read while no one is writing.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, was changed or cut short.
+    Raises `InputError` if the file is missing, was changed or cut short.
     """
     with _locked(path, write=False) as descriptor:
         return _entries(path, descriptor)[0]
@@ -102,10 +96,7 @@ def appending(path: Path) -> Iterator[tuple[list[Entry], Callable[[Mapping[str, 
     When that function returns, the line is on the disk. If it fails, such as on a full disk, the line is not
     in the file, unless only the head could not be written; the caller must not go on.
 
-    Raises
-    ------
-    InputError
-        See `read`; or if the file cannot be written to.
+    Raises `InputError`: see `read`; or if the file cannot be written to.
     """
     with _locked(path, write=True) as descriptor:
         entries, whole = _entries(path, descriptor)
@@ -139,7 +130,6 @@ def _digest(entry: Mapping[str, Any]) -> str:
 
 
 def _entries(path: Path, descriptor: int) -> tuple[list[Entry], int]:
-    """All complete lines, checked, and where the last one ends."""
     size = os.fstat(descriptor).st_size
     if size > MOST_BYTES:
         raise InputError(f"{path} has {size:,} bytes: it is not an account")
@@ -255,7 +245,6 @@ def _check_writable(path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path, write: bool) -> Iterator[int]:
-    """Open and lock the file; unlock and close it at the end."""
     started = time.monotonic()
     while time.monotonic() - started < WAIT_SECONDS:
         with _opened(path, write) as file:
@@ -281,7 +270,6 @@ def _opened(path: Path, write: bool) -> FileIO:
 
 
 def _is_ours(path: Path, descriptor: int, write: bool) -> bool:
-    """Whether the lock was free, and the path still names this file."""
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:

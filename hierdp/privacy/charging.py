@@ -19,11 +19,7 @@ class ChargingNoise:
 
     Errors in a table or an option are found earlier, and cost nothing.
 
-    Parameters
-    ----------
-    noise : Noise
-    charge : callable
-        Charges the whole release and returns the entry; called at most once.
+    - charge: charges the whole release and returns the entry; called at most once.
     """
 
     def __init__(self, noise: Noise, charge: Callable[[], Entry]) -> None:
@@ -68,10 +64,7 @@ class ChargingNoise:
 def check_charged(ledger: Ledger, loss: Loss) -> None:
     """Check that a release cost no more than it was charged for, and protects whom the charge names.
 
-    Raises
-    ------
-    InputError
-        If it cost more, which would be a bug in its mechanism.
+    Raises `InputError` if it cost more, which would be a bug in its mechanism.
     """
     if ledger.zcdp:
         within = loss.rho is not None and ledger.rho <= loss.rho

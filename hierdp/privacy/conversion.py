@@ -124,8 +124,6 @@ def epsilon_of(rho: float, delta: float) -> float:
 
     By bisection; every ε found satisfies ``rho_of(ε, delta) >= rho``.
 
-    Examples
-    --------
     >>> round(epsilon_of(rho_of(1, 1e-8), 1e-8), 6)
     1.0
     """

@@ -50,8 +50,6 @@ class Decay(NamedTuple):
 def loss_of(scale: float, step: int) -> float:
     """ε of all decisions together, rounded up.
 
-    Examples
-    --------
     >>> round(loss_of(3.0, 3), 6)  # for β = e, the paper's (2e − 1)/(e − 1)/3
     0.860659
     """
@@ -61,8 +59,6 @@ def loss_of(scale: float, step: int) -> float:
 def decay_of(epsilon: float, children: int) -> Decay:
     """The least noise for a budget, for nodes with up to so many children.
 
-    Examples
-    --------
     >>> decay_of(0.5, 2)
     Decay(scale=5.26..., step=5)
     """
@@ -80,21 +76,12 @@ def decided(tree: Tree, counts: Ints, query: str, noise: Noise, decay: Decay) ->
 
     Noise is drawn for the children of split nodes only, level by level, and forgotten.
 
-    Parameters
-    ----------
-    tree : Tree
-        With at least one level below the root.
-    counts : int64 array, shape (nodes,)
-        The true count of each node.
-    query : str
-    noise : Noise
-    decay : Decay
+    - tree: with at least one level below the root.
+    - counts, int64 array, shape (nodes,): the true count of each node.
 
-    Returns
-    -------
-    split : int64 array, shape (nodes,)
-        1 if all nodes above are split, too, and the node has children.
-    spend : Spend
+    Returns:
+    - split, int64 array, shape (nodes,): 1 if all nodes above are split, too, and the node has children.
+    - spend
     """
     scale, step = decay
     split = np.zeros(tree.size, dtype=np.int64)
@@ -113,8 +100,6 @@ def decided(tree: Tree, counts: Ints, query: str, noise: Noise, decay: Decay) ->
 def step_of(law: str) -> int | None:
     """δ, from the name of the law; None for other laws.
 
-    Examples
-    --------
     >>> step_of("decaying threshold by 5"), step_of("double-geometric")
     (5, None)
     """

@@ -99,10 +99,7 @@ class Noise(Protocol):
 def check_noise(noise: Any) -> None:
     """A source of noise, or None for exact noise.
 
-    Raises
-    ------
-    InputError
-        If it is something else, such as a seed, or a class in place of an object.
+    Raises `InputError` if it is something else, such as a seed, or a class in place of an object.
     """
     if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
         return
@@ -126,8 +123,6 @@ def delta_of(changes: Changes, least: int, epsilon: float) -> float:
 def double_geometric_variance(scale: float) -> float:
     """The variance of P(X = k) ∝ exp(−|k|/scale): 1/(2 sinh²(1/2λ)), slightly below the Laplace law's 2λ².
 
-    Examples
-    --------
     >>> round(double_geometric_variance(10.0), 3)
     199.833
     """
@@ -308,8 +303,6 @@ def dropping(least: int) -> str:
 def threshold_of(spend: Spend) -> int:
     """The threshold under which noisy counts were dropped, from the name of the noise.
 
-    Examples
-    --------
     >>> threshold_of(Spend("counts", dropping(12), 1, 2.0, 0.5, None, True))
     12
     """

@@ -61,11 +61,8 @@ class CountNoise(NamedTuple):
 class Recovered(NamedTuple):
     """The noisy counts of a measurement, as the release is computed from them.
 
-    Attributes
-    ----------
-    query : str
-        As the budget names it.
-    noisy : int64 array
+    - query: as the budget names it.
+    - noisy (int64 array)
     """
 
     query: str
@@ -75,21 +72,13 @@ class Recovered(NamedTuple):
 class RedundantSums(NamedTuple):
     """Differences between two measurements of the same sums, which are pure noise.
 
-    Attributes
-    ----------
-    what : str
-    differences : array, shape (n,)
-    law : CountNoise
-        Law of the noise of each count in the sum of children.
-    counts : int array, shape (n,)
-        How many counts have that noise in each difference.
-    own : CountNoise or None
-        Law of the noise of the parent; None if the parent is public.
-    chosen_of : int or None
-        If the parents were chosen by their noisy counts, the number that they were chosen from, or 0 if
-        unknown. None if all parents are present.
-    near_zero : bool
-        The "differences" are noisy counts: their distances from 0.
+    - differences, shape (n,)
+    - law: law of the noise of each count in the sum of children.
+    - counts, shape (n,): how many counts have that noise in each difference.
+    - own: law of the noise of the parent; None if the parent is public.
+    - chosen_of: if the parents were chosen by their noisy counts, the number that they were chosen from, or 0
+      if unknown. None if all parents are present.
+    - near_zero: the "differences" are noisy counts: their distances from 0.
     """
 
     what: str
@@ -106,14 +95,9 @@ def of_tree(
 ) -> Iterator[RedundantSums]:
     """The differences of all families between two measured levels.
 
-    Parameters
-    ----------
-    tree : Tree
-    noisy : array, shape (nodes,) or (nodes, numbers)
-    laws : sequence of CountNoise or None
-        One for each level; None if it was not measured.
-    what : str
-        What was measured, for messages.
+    - noisy, shape (nodes,) or (nodes, numbers)
+    - laws: one for each level; None if it was not measured.
+    - what: what was measured, for messages.
     """
     own, sums = noisy[tree.internal], tree.child_sums(noisy)
     each = tree.child_sums(np.ones(tree.size, dtype=np.int64))

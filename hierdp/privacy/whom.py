@@ -14,18 +14,12 @@ A_ROW = "one row of the table; a person with several rows is protected for one o
 class Whom(NamedTuple):
     """The unit of privacy.
 
-    Attributes
-    ----------
-    unit : str
-        `ROW`, `PERSON` or `COUNT`.
-    column : str or None
-        The column that names the person of each row. A person without one has a number of rows (or trips)
-        that the publisher states; nobody enforces it.
-    rows : int or None
-        The most rows of a person, or the most that one row counts, in a column of numbers. None if that is
-        not bounded, as for `COUNT`, or not recorded.
-    counts : str or None
-        The column of numbers; None if each row counts as one.
+    - unit: `ROW`, `PERSON` or `COUNT`.
+    - column: the column that names the person of each row. A person without one has a number of rows (or
+      trips) that the publisher states; nobody enforces it.
+    - rows: the most rows of a person, or the most that one row counts, in a column of numbers. None if that
+      is not bounded, as for `COUNT`, or not recorded.
+    - counts: the column of numbers; None if each row counts as one.
     """
 
     unit: str = ROW

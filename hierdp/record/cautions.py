@@ -33,13 +33,8 @@ LARGE = 20.0
 def cautions(table: Any, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
     """Warnings for the publisher and the readers; the manifest lists them.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The released counts.
-    ledger : Ledger
-    settings : mapping
-        The mechanism's public parameters.
+    - table: the released counts.
+    - settings: the mechanism's public parameters.
     """
     of_data = [words for name, words in FROM_DATA.items() if settings.get(name)]
     of_budget = [*_of_epsilon(ledger), *_of_delta(table, ledger, settings)]
@@ -81,7 +76,6 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
 
 
 def _root_count(table: DataFrame) -> float:
-    """The released total; of a table without levels, its first count."""
     counts = table["count"]
     return float(counts[table["level"] == 0].sum() if "level" in table else counts.iloc[0])
 

@@ -21,10 +21,7 @@ EXACT = 2**51
 def compare(table: Table, again: Table) -> None:
     """Check that two tables have the same columns, types and rows, in one order.
 
-    Raises
-    ------
-    Differs
-        If they differ; the message names the first row and column.
+    Raises `Differs` if they differ; the message names the first row and column.
     """
     if isinstance(table, SizeTable) and isinstance(again, SizeTable):
         _compare_sizes(table, again)
@@ -53,7 +50,6 @@ def _compare_sizes(table: SizeTable, again: SizeTable) -> None:
 
 
 def _differ(column: Series[Any], again: Series[Any]) -> Any:
-    """Mark the rows that differ. Numbers must agree to the last bit; text may have any type."""
     if not _number(again):
         return column.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
     if column.dtype != again.dtype:
@@ -73,10 +69,7 @@ def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> N
 
     What was taken from the data does not follow from the rest of a release: only warnings follow from it.
 
-    Raises
-    ------
-    Differs
-        If one is not; the message names the first.
+    Raises `Differs` if one is not; the message names the first.
     """
     if any(settings.get(name, True) is not True for name in FROM_DATA):
         raise Differs(f"the settings {' and '.join(FROM_DATA)} must be true or absent")

@@ -73,7 +73,6 @@ def schema_of(frame: DataFrame) -> pa.Schema:
 
 
 def _arrow_of(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """The rows, with categories as they are."""
     import pyarrow as pa
 
     if not any(pa.types.is_dictionary(one.type) for one in schema):
@@ -190,10 +189,7 @@ def write_regions(regions: Mapping[str, Hierarchy], into: Path, csv_safe: bool =
 def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
     """Read the file that `write_regions` wrote.
 
-    Raises
-    ------
-    InputError
-        If it is not a list of regions.
+    Raises `InputError` if it is not a list of regions.
     """
     import pandas as pd
 

@@ -112,25 +112,14 @@ def read_each(
 ) -> Iterator[tuple[str, T]]:
     """The name of each step, and what `unpack` makes of its arrays.
 
-    Parameters
-    ----------
-    path : Path
-    unpack : callable
-        Takes the arrays by name.
-    lines : sequence of mapping, optional
-        The manifest's line for each step, with its name (`step`) and number of `variables`. They bound the
-        size of the file's contents; without them, only `limit` does.
-    limit : int
-        Limit on the memory for reading a step, in bytes.
-    older : bool
-        Whether the file may be that of a release of format 0.2.
+    - unpack: takes the arrays by name.
+    - lines: the manifest's line for each step, with its name (`step`) and number of `variables`. They bound
+      the size of the file's contents; without them, only `limit` does.
+    - limit: limit on the memory for reading a step, in bytes.
+    - older: whether the file may be that of a release of format 0.2.
 
-    Raises
-    ------
-    ValueError
-        If the file is broken, or is not a file of proofs.
-    TooLarge
-        If a step may need more memory.
+    Raises `ValueError` if the file is broken, or is not a file of proofs; `TooLarge` if a step may need more
+    memory.
     """
     try:
         with path.open("rb") as whole:

@@ -46,7 +46,6 @@ def broken(table: Table, settings: Mapping[str, Any], regions: Regions) -> dict[
 
 
 def _broken_sizes(table: SizeTable, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """`broken` for a large table, whose counts are whole."""
     counts, stated = table.counts, settings.get("groups")
     least = int(counts.argmin())
     found = int(counts[0].sum())
@@ -144,7 +143,6 @@ def _box_sums(table: DataFrame, settings: Mapping[str, Any]) -> str:
 
 
 def _rounding(counts: NDArray[Any]) -> float:
-    """The tolerance for sums of these counts: 0 for whole ones."""
     if np.issubdtype(counts.dtype, np.integer):
         return 0.0
     return ROUNDING * max(1.0, float(np.abs(counts).max(initial=0)))
@@ -173,7 +171,6 @@ def _differs(
 
 
 def _total(table: DataFrame, values: NDArray[Any], public: Any) -> str | None:
-    """Whether the table's total equals the public total in the manifest."""
     if public is None or "level" not in table:
         return None
     found = values[table["level"].to_numpy() == 0].sum()

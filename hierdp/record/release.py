@@ -131,7 +131,6 @@ class Release:
         return map(plain, parts_of(self.with_ends))
 
     def __repr__(self) -> str:
-        """A summary in one line."""
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
         proved, solved = count_proved(line.line for line in self.proved)
         private = "" if self.ledger.private else "; simulated noise: NOT private"
@@ -328,10 +327,7 @@ class Release:
 def check_words(**words: str | None) -> None:
     """Check that the publisher's words are text that can be written.
 
-    Raises
-    ------
-    InputError
-        If one is not text; the message names it.
+    Raises `InputError` if one is not text; the message names it.
     """
     for name, text in words.items():
         if text is not None and not isinstance(text, str):
@@ -382,7 +378,6 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, larg
 
 
 def _with_deviations(budget: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    """The budget, with the standard deviation of each measurement's noise."""
     for line, spend in zip(budget["spends"], ledger.spends, strict=True):
         line["standard_deviation"] = deviation_of(spend)
     return budget

@@ -51,11 +51,7 @@ class Replay:
     A mechanism's post-processing is run with `solve` in place of a solver. It gives the released table, or
     raises `Differs` if these are the steps of another one.
 
-    Parameters
-    ----------
-    steps : iterator of SavedStep
-    prove : callable
-        Checks each answer before the mechanism has it.
+    - prove: checks each answer before the mechanism has it.
     """
 
     def __init__(self, steps: Iterator[SavedStep], prove: Prove = proved) -> None:
@@ -65,12 +61,7 @@ class Replay:
     def solve(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Return the saved answer to a problem, in place of solving it.
 
-        Raises
-        ------
-        NotKept
-            If the next step has another name.
-        Differs
-            As `prove` does.
+        Raises `NotKept` if the next step has another name; `Differs` (as `prove` does).
         """
         saved = self._peek()  # taken only if it is the answer: a mechanism may go on without one
         if saved is None or saved.name != name:
@@ -82,10 +73,7 @@ class Replay:
     def end(self) -> None:
         """Check that no step is left.
 
-        Raises
-        ------
-        Differs
-            If one is left; the message names the first.
+        Raises `Differs` if one is left; the message names the first.
         """
         left = self._peek()
         if left is not None:

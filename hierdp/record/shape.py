@@ -42,7 +42,6 @@ def shape_of_regions(
 
 
 def _level(rows: DataFrame, layout: Layout, regions: Regions, level: int) -> str:
-    """What is wrong with the rows of a level, in words."""
     try:
         places = layout.places(rows, regions, level)
     except InputError as unknown:

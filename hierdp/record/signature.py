@@ -26,10 +26,7 @@ _MOST_BYTES = 100_000
 def private_key(path: str | Path) -> Ed25519PrivateKey:
     """Read the key to sign with.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, is not an Ed25519 private key, or needs a password.
+    Raises `InputError` if it cannot be read, is not an Ed25519 private key, or needs a password.
     """
     from_pem, text = _library().load_pem_private_key, _text(path)
     try:
@@ -51,10 +48,7 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
 def public_key(path: str | Path) -> Ed25519PublicKey:
     """Read the key to verify with.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is not an Ed25519 public key.
+    Raises `InputError` if it cannot be read, or is not an Ed25519 public key.
     """
     from_pem, text = _library().load_pem_public_key, _text(path)
     try:

@@ -28,10 +28,7 @@ class Spool(Sequence[Step]):
     the `proofs.zip` of the release. It is in a folder of its own in the system's folder for temporary files
     (``TMPDIR``), which is deleted with this object. It contains noisy counts, but no true ones.
 
-    Attributes
-    ----------
-    proved : list of Proved
-        The steps' lines in the manifest.
+    - proved: the steps' lines in the manifest.
     """
 
     def __init__(self) -> None:
@@ -74,10 +71,7 @@ class Spool(Sequence[Step]):
     def __getitem__(self, at: int | slice) -> Step | list[Step]:
         """Refuse: the problems are not kept.
 
-        Raises
-        ------
-        InputError
-            In any case.
+        Raises `InputError` in any case.
         """
         raise InputError(
             "the steps of a large release are saved without their problems; use `Release.proved` for their "
@@ -88,16 +82,7 @@ class Spool(Sequence[Step]):
 class Steps:
     """Solves steps and collects them: in memory, or all of them in a `Spool` when they have many variables.
 
-    Parameters
-    ----------
-    solving : callable
-        Solves the problems.
-    most : int, optional
-        The largest number of variables of the steps in memory. Default: `MOST`.
-
-    Attributes
-    ----------
-    kept : list of Step, or Spool
+    - most: the largest number of variables of the steps in memory. Default: `MOST`.
     """
 
     MOST = 10_000_000

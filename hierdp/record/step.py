@@ -249,16 +249,10 @@ def solve_each(
 ) -> Iterator[Step]:
     """Solve problems that do not depend on each other, in their order.
 
-    Parameters
-    ----------
-    make : callable
-        Makes a task's problems; a module-level function.
-    tasks : iterable of tuple
-        Arguments of `make`. The fast path may solve them in other processes; see `execution.each`. Others
-        take each task when its turn comes.
-    solving : callable
-    what : str
-        For the progress bar.
+    - make: makes a task's problems; a module-level function.
+    - tasks: arguments of `make`. The fast path may solve them in other processes; see `execution.each`.
+      Others take each task when its turn comes.
+    - what: for the progress bar.
     """
     if isinstance(solving, SolvingEach):
         yield from solving.each(make, tasks, what)
@@ -274,15 +268,10 @@ def run_each(
 ) -> Iterator[T]:
     """The results of tasks that do not depend on each other, but whose problems do, in their order.
 
-    Parameters
-    ----------
-    work : callable
-        Takes what solves problems and a task's arguments; a module-level function.
-    tasks : sequence of tuple
-        A release may run them in other processes; see `execution.each`. Each is taken when its turn comes.
-    solving : callable
-    what : str
-        For the progress bar.
+    - work: takes what solves problems and a task's arguments; a module-level function.
+    - tasks: a release may run them in other processes; see `execution.each`. Each is taken when its turn
+      comes.
+    - what: for the progress bar.
     """
     if isinstance(solving, SolvingEach):
         return solving.run_each(work, tasks, what)

@@ -110,12 +110,8 @@ class Written:
 def names_in(folder: Path) -> list[str]:
     """The files of a release's folder, and those of its folders, which large tables of format 0.2 are.
 
-    Raises
-    ------
-    InputError
-        If there is no release at that path.
-    Unreadable
-        If it contains anything that is not a file, or too many files.
+    Raises `InputError` if there is no release at that path; `Unreadable` if it contains anything that is not
+    a file, or too many files.
     """
     if folder.is_file():
         raise InputError(f"{folder} is a file; give the folder of a release")
@@ -139,10 +135,7 @@ def names_in(folder: Path) -> list[str]:
 def justified(folder: Path) -> int:
     """The memory that the size of a release justifies: what nobody can demand by a small file.
 
-    Returns
-    -------
-    int
-        In bytes; at least `LIMIT`. Holes of a file do not count.
+    Returns: in bytes; at least `LIMIT`. Holes of a file do not count.
     """
     try:
         parquet = [folder / name for name in names_in(folder) if name.endswith(".parquet")]
@@ -158,7 +151,6 @@ def limit_for(folder: str | Path, limit: int | None = None) -> int:
 
 
 def _memory() -> int:
-    """Bytes of memory of this machine, or of the container that this process runs in."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):  # ValueError: the limit is "max"
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -174,20 +166,10 @@ def is_known(name: str) -> bool:
 def read(folder: Path, limit: int | None = None) -> Written:
     """Manifest, table and regions of a written release.
 
-    Parameters
-    ----------
-    folder : Path
-    limit : int, optional
-        Memory limit in bytes; see `limit_for`.
+    - limit: memory limit in bytes; see `limit_for`.
 
-    Raises
-    ------
-    InputError
-        If there is no release at that path.
-    TooLarge
-        If it may need more memory.
-    Unreadable
-        If a file is broken; the message names it.
+    Raises `InputError` if there is no release at that path; `TooLarge` if it may need more memory;
+    `Unreadable` if a file is broken; the message names it.
     """
     names_in(folder)
     limit = limit_for(folder, limit)
@@ -241,9 +223,7 @@ def _read(path: Path, limit: int, reader: Any) -> Any:
 def parsed(text: bytes, name: str, limit: int) -> Any:
     """A parsed JSON text, if it fits the limit; duplicate keys and NaN are refused.
 
-    Raises
-    ------
-    TooLarge, Unreadable
+    Raises `TooLarge`, `Unreadable`.
     """
     if (needed := json_bytes(text)) > limit:
         raise TooLarge(name, needed, limit)
@@ -313,7 +293,6 @@ def _check_memory(path: Path, rows: int, columns: int, limit: int, group: int | 
 
 
 def _measurements(path: Path, limit: int) -> Measurements | None:
-    """The measurements of a file, which are read later, in parts."""
     if not path.is_file():
         return None
     about = _metadata(path, limit)
@@ -337,7 +316,6 @@ def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or the files of a folder."""
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
@@ -401,10 +379,8 @@ def _metadata(path: Path, limit: int) -> Any:
 def _footer(path: Path) -> int:
     """Bytes of the metadata, according to the last 8 bytes of the file.
 
-    Raises
-    ------
-    Unreadable
-        If the file does not end like a Parquet file, or claims more metadata than it has bytes.
+    Raises `Unreadable` if the file does not end like a Parquet file, or claims more metadata than it has
+    bytes.
     """
     with path.open("rb") as file:
         length = file.seek(0, 2)

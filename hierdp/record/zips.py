@@ -14,10 +14,8 @@ _ENTRY = 128
 def check_entries(file: IO[bytes], most: int) -> None:
     """Refuse a file whose directory has more than `most` entries, before it is parsed.
 
-    Raises
-    ------
-    ValueError
-        If there are more, or the file is not a zip file without a comment, as Python writes it.
+    Raises `ValueError` if there are more, or the file is not a zip file without a comment, as Python writes
+    it.
     """
     size = _directory(file)
     if size > _ENTRY * most:
@@ -25,7 +23,6 @@ def check_entries(file: IO[bytes], most: int) -> None:
 
 
 def _directory(file: IO[bytes]) -> int:
-    """Bytes of the directory, according to the end of the file."""
     length = file.seek(0, 2)
     file.seek(max(0, length - 98))  # the last record, and the two before it in a large file
     end = file.read()
@@ -47,10 +44,7 @@ def contents(file: ZipFile, member: ZipInfo) -> bytes:
 
     `ZipFile.read` would unpack everything before it compares sizes.
 
-    Raises
-    ------
-    ValueError, BadZipFile
-        If the sizes differ.
+    Raises `ValueError`, `BadZipFile` if the sizes differ.
     """
     if member.compress_type != ZIP_DEFLATED:
         raise ValueError(f"{member.filename} is compressed in another way")

@@ -42,7 +42,6 @@ class Prefixes(Sequence[str]):
     lengths: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        """Check that the lengths increase."""
         lengths = list(self.lengths.values())
         if not lengths:
             raise InputError("no prefixes: give each level's number of characters, such as state=2,county=5")
@@ -97,7 +96,6 @@ class Axis:
     prefixes: Prefixes | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of columns."""
         object.__setattr__(self, "columns", as_names(self.columns))
         if not self.columns:
             raise InputError("no column of regions; give the columns of the levels, from coarse to fine")

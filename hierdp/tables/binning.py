@@ -67,10 +67,7 @@ AxisOf = Numbers | Dates | Names | tuple[str, AxisLike]
 def checked_axes(axes: Sequence[AxisOf]) -> tuple[Numbers | Dates | tuple[str, AxisLike], ...]:
     """The axes for `histogram`, with names as ``(name, axis)``.
 
-    Raises
-    ------
-    InputError
-        If they are not a sequence of axes.
+    Raises `InputError` if they are not a sequence of axes.
     """
     how = (
         "Numbers('age', 0, 120), Dates('day', '2013-01-01', '2014-01-01') or ('county', ['state', 'county'])"

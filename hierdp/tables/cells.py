@@ -53,10 +53,7 @@ class Flows:
 def axes_by_name(axes: Mapping[str, AxisLike]) -> dict[str, Axis]:
     """The axes for `flows`.
 
-    Raises
-    ------
-    InputError
-        If they are not axes by name.
+    Raises `InputError` if they are not axes by name.
     """
     if not isinstance(axes, Mapping):
         raise InputError(

@@ -16,10 +16,7 @@ LARGEST = 2**63 - 1
 def column_of(table: Table, name: str, where: str = "the data") -> Column:
     """A column by name.
 
-    Raises
-    ------
-    InputError
-        If there is no such column, or its name begins or ends with a blank.
+    Raises `InputError` if there is no such column, or its name begins or ends with a blank.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a column must be a text, such as {table.columns[0]!r}; got {name!r}")

@@ -60,14 +60,12 @@ class Database:
     query: str | None = None
 
     def __post_init__(self) -> None:
-        """Check that there is either a table or a query."""
         if (self.table is None) == (self.query is None):
             raise InputError("for a database, give either a table or a query")
         if not self.url and self.query is None:
             raise InputError("give the database of the table; without a database, give a query over files")
 
     def __repr__(self) -> str:
-        """Without the password."""
         return f"Database(url={self.shown!r}, table={self.table!r}, query={self.query!r})"
 
     @property
@@ -170,7 +168,6 @@ def _rows_of(connection: Any, query: str) -> Any:
 
 
 def _tables(connection: Any) -> list[str]:
-    """Names of the tables and views that need no schema prefix."""
     if connection.name != "duckdb":
         return list(connection.list_tables())
     named = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"

@@ -147,7 +147,6 @@ def _keys(table: Table, given: GroupColumns, where: str = "the data") -> dict[st
 
 
 def _clashes(keys: Mapping[str, Column], given: GroupColumns) -> list[Fault]:
-    """Faults: a group already has the name for unknown groups."""
     if given.unknown is None:
         return []
     clash = f"a group is already called {given.unknown!r}; choose another name for unknown groups"
@@ -179,7 +178,6 @@ def _sum(part: Table, given: GroupColumns) -> Column:
 
 
 def _counted(groups: Table, given: GroupColumns, **also: Column) -> Table:
-    """The number of groups with the same position, size and further columns."""
     import ibis
 
     capped = groups.mutate(**also, size=ibis.least(groups["size"], given.max_size).cast("int64"))
@@ -205,13 +203,11 @@ def _in_parts(rows: Table, keys: Sequence[str], sized: Callable[[Table], Table])
 
 
 def _first(groups: Table, given: GroupColumns) -> str:
-    """The first of some groups, for a message."""
     first = run(groups.order_by([f"group{i}" for i in range(len(given.group))]).limit(1)).to_pylist()[0]
     return "the group " + ", ".join(f"{c}={str(first[f'group{i}'])!r}" for i, c in enumerate(given.group))
 
 
 def _refuse_torn(groups: Table, given: GroupColumns, hierarchy: Hierarchy) -> None:
-    """Refuse the first group that lies in two regions."""
     keys = [f"group{i}" for i in range(len(given.group))]
     first = run(groups.order_by(keys).limit(1)).to_pylist()[0]
     regions = listed(hierarchy.names[-1][first[end]] for end in ("at", "end"))

@@ -76,16 +76,7 @@ def named_in(labels: Labels, codes: Iterable[str]) -> Labels:
 def labels_for(source: Any, manifest: Mapping[str, Any], codes: Iterable[str]) -> Labels:
     """The names of a written release's codes: those in its manifest, and those of a table of labels.
 
-    Parameters
-    ----------
-    source : path, DataFrame, Arrow or Ibis table; or None
-    manifest : mapping
-    codes : iterable of str
-
-    Raises
-    ------
-    InputError
-        If a table is given and has none of the codes.
+    Raises `InputError` if a table is given and has none of the codes.
     """
     own: Labels = manifest.get("labels", {})
     if source is None:

@@ -20,21 +20,13 @@ PERSON = "person"
 class Persons:
     """The persons of a table's rows, and the bound on what is counted of each.
 
-    Parameters
-    ----------
-    column : str or None
-        The column that names a row's person (or household, or device). No value may be missing. None: each
-        row by itself is bounded.
-    rows : int
-        The most rows of a person that are counted; in a table of counts, the largest sum of a person's
-        counts, or the most that one row counts.
-    key : str, optional
-        Selects the rows, together with the person and the row's contents. Random by default.
+    - column: the column that names a row's person (or household, or device). No value may be missing. None:
+      each row by itself is bounded.
+    - rows: the most rows of a person that are counted; in a table of counts, the largest sum of a person's
+      counts, or the most that one row counts.
+    - key: selects the rows, together with the person and the row's contents. Random by default.
 
-    Raises
-    ------
-    InputError
-        If `rows` is not a whole number, 1 or more.
+    Raises `InputError` if `rows` is not a whole number, 1 or more.
     """
 
     column: str | None
@@ -42,7 +34,6 @@ class Persons:
     key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
     def __post_init__(self) -> None:
-        """Check the number of rows."""
         rows = self.rows
         if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or not 1 <= rows < 2**31:
             name = "most_per_row" if self.column is None else "rows_per_person"
@@ -67,22 +58,13 @@ def bounded(rows: Table, persons: Persons, amount: str, derived: Sequence[str] =
     person's rows, and is the same in any two tables that differ in another person. The order of rows with
     equal contents does not matter. Without a column of persons, each row counts up to the bound.
 
-    Parameters
-    ----------
-    rows : ibis.Table
-        With a column ``person``, if there is one, which the result does not have.
-    persons : Persons
-    amount : str
-        The column of whole numbers, at least 0, that are counted. All rows stay; those beyond the bound get
-        0.
-    derived : sequence of str
-        Columns that follow from others and may depend on other persons' rows, such as the position of a
-        region among those in the data. They do not take part in the choice.
+    - rows: with a column ``person``, if there is one, which the result does not have.
+    - amount: the column of whole numbers, at least 0, that are counted. All rows stay; those beyond the bound
+      get 0.
+    - derived: columns that follow from others and may depend on other persons' rows, such as the position of
+      a region among those in the data. They do not take part in the choice.
 
-    Returns
-    -------
-    ibis.Table
-        All rows, with other amounts.
+    Returns: all rows, with other amounts.
     """
     import ibis
 

@@ -112,20 +112,11 @@ def counted_regions(
     counts there; otherwise one person could add any number of regions. Listed regions all stay, and so does
     the region for unknown ones.
 
-    Parameters
-    ----------
-    axis : Axis
-    hierarchy : Hierarchy
-        From `located`.
-    counts : number or bool array, shape (regions of the last level,)
-        What counts in each.
-    unknown : str, optional
-        The region for unknown ones.
+    - hierarchy: from `located`.
+    - counts, number or bool array, shape (regions of the last level,): what counts in each.
+    - unknown: the region for unknown ones.
 
-    Raises
-    ------
-    InputError
-        If the regions are those in the data, and nothing counts.
+    Raises `InputError` if the regions are those in the data, and nothing counts.
     """
     names, kept = hierarchy.names[-1], np.asarray(counts) > 0
     if unknown is not None:

@@ -105,7 +105,6 @@ def read_parents(
 def _tree(
     child: list[str], parent: list[str | None], level: list[str] | None, root: str, root_level: str
 ) -> Hierarchy:
-    """The hierarchy from distinct rows of region, parent and level, sorted by region."""
     for i, name in enumerate(child[1:], start=1):
         if name == child[i - 1]:
             ends = (parent[i - 1], parent[i])
@@ -145,7 +144,6 @@ def _tree(
 
 
 def _depths(above: NDArray[np.int64], names: NDArray[Any]) -> NDArray[np.int64]:
-    """The depth of each region; `above` is -1 at the top."""
     depth = np.zeros(above.size, dtype=np.int64)
     at = above.copy()
     while (at >= 0).any():

@@ -28,8 +28,6 @@ def group_runs(
 ) -> SizeRuns:
     """Count groups by size in every region, like `hierdp.tables.group_sizes`, for all sizes that occur.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"state": ["A", "A", "B"], "house": [1, 2, 3], "people": [1, 70_000, 1]})
     >>> data = group_runs(rows, levels=["state"], group=["house"], entities="people")

@@ -133,7 +133,6 @@ _PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zX
 
 
 def _line_ends(text: bytes) -> list[str]:
-    """The line endings that occur outside quotes."""
     plain = re.sub(rb'"[^"]*"', b"", text).removesuffix(b"\r")  # the next byte may be a line feed
     both = plain.count(b"\r\n")
     found = {"CR LF": both, "LF": plain.count(b"\n") - both, "CR": plain.count(b"\r") - both}
@@ -209,7 +208,6 @@ def _arrow(source: Any) -> Table:
 
 
 def _refuse_connection(source: Any) -> None:
-    """Refuse a connection, which does not identify a table."""
     import duckdb
     import ibis
 

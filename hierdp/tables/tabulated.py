@@ -29,12 +29,8 @@ MOST_ROWS = 2**52
 class CrossTable:
     """A histogram of each region of the last level. True counts: not for release.
 
-    Attributes
-    ----------
-    hierarchy : Hierarchy
-    categories : mapping of str to tuple of str
-        Of each attribute; the last attribute varies fastest.
-    counts : int64 array, shape (regions of the last level, cells)
+    - categories: of each attribute; the last attribute varies fastest.
+    - counts, int64 array, shape (regions of the last level, cells)
     """
 
     hierarchy: Hierarchy
@@ -55,33 +51,20 @@ def cross_table(
 ) -> CrossTable:
     """Count rows by region and by the categories of several attributes.
 
-    Parameters
-    ----------
-    source : path, Database, DataFrame, Arrow or Ibis table
-        Rows of persons, or of numbers of persons; see `read`. Rows of one cell are added up.
-    axis : Axis
-        The columns of regions.
-    attributes : mapping of str to sequence of str, or None
-        The columns of attributes, with all their categories; None: those in the data (with `persons`, in rows
-        that count), sorted, which are then taken as public.
-    count : str, optional
-        Column of numbers of persons; by default each row is one.
-    root, root_level : str
-        Names of the root and its level, if the regions are those in the data.
-    unknown : str, optional
-        Name of a separate region for rows whose region is missing or not in the hierarchy. By default such
-        rows are an error.
-    persons : Persons, optional
-        The column of persons, and how many rows of one person count, or how much of one row. By default all
-        count.
+    - source: rows of persons, or of numbers of persons; see `read`. Rows of one cell are added up.
+    - axis: the columns of regions.
+    - attributes: the columns of attributes, with all their categories; None: those in the data (with
+      `persons`, in rows that count), sorted, which are then taken as public.
+    - count: column of numbers of persons; by default each row is one.
+    - root, root_level: names of the root and its level, if the regions are those in the data.
+    - unknown: name of a separate region for rows whose region is missing or not in the hierarchy. By default
+      such rows are an error.
+    - persons: the column of persons, and how many rows of one person count, or how much of one row. By
+      default all count.
 
-    Raises
-    ------
-    InputError
-        See the module; also if a row has a category that is not in the list, or the total is too large.
+    Raises `InputError`: see the module; also if a row has a category that is not in the list, or the total is
+    too large.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"state": ["A", "A", "B"], "age": ["young", "old", "old"], "n": [3, 4, 5]})
     >>> table = cross_table(rows, axis=Axis.of(["state"]), attributes={"age": None}, count="n")
@@ -159,7 +142,6 @@ def _check_total(table: Table, number: Any, count: str | None) -> None:
 
 
 def _seen(rows: Table, i: int) -> tuple[str, ...]:
-    """The categories of an attribute in the data."""
     name = f"category{i}"
     return tuple(run(rows.select(name).distinct().order_by(name))[name].to_pylist())
 

@@ -47,27 +47,16 @@ def ahp(
 ) -> Published:
     """Algorithm 1 with a rule for the clusters.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure, solve : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
-        clusters' sums.
-    eta : float
-        η ≥ 0: noisy counts below θ = η·ln(n)/ε₁ are set to 0. Do not choose η or `share` by results on the
-        data to be released: that reveals something about the data, and the budget does not cover it.
-    rule : callable
-        One of `hierdp.mechanisms.clustering.ahp_rules.RULES`.
+    - shape: bins along each axis.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure, solve: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
+      clusters' sums.
+    - eta: η ≥ 0: noisy counts below θ = η·ln(n)/ε₁ are set to 0. Do not choose η or `share` by results on the
+      data to be released: that reveals something about the data, and the budget does not cover it.
+    - rule: one of `hierdp.mechanisms.clustering.ahp_rules.RULES`.
 
-    Raises
-    ------
-    InputError
-        If the share or η is out of range.
+    Raises `InputError` if the share or η is out of range.
     """
     share = check_share(share)
     if not (math.isfinite(eta) and eta >= 0):

@@ -61,7 +61,6 @@ Rows = tuple[tuple[Any, ...], ...]
 
 @cache
 def _visits(rows: Rows) -> Histogram:
-    """By day, of persons with several visits."""
     import pandas as pd
 
     table = pd.DataFrame(list(rows), columns=["day", TWO_ROWS.column])

@@ -12,19 +12,12 @@ from models.arithmetic.arrays import Ints
 class Boxes:
     """The nodes of a binary tree over the bins, a quadtree in two dimensions; the last may be smaller.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
+    - shape: bins along each axis.
 
-    Attributes
-    ----------
-    tree : Tree
-        Its leaves are the bins, in C order.
-    sizes : int64 array, shape (nodes,)
-        The number of bins of each node.
-    first : int64 array, shape (nodes,)
-        The place of its first bin in depth-first order: its bins are `first` … `first` + `sizes` − 1.
+    - tree: its leaves are the bins, in C order.
+    - sizes, int64 array, shape (nodes,): the number of bins of each node.
+    - first, int64 array, shape (nodes,): the place of its first bin in depth-first order: its bins are
+      `first` … `first` + `sizes` − 1.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:

@@ -42,10 +42,7 @@ def other(name: str, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any
 def axes_of(table: DataFrame, saved: list[Mapping[str, Any]]) -> list[Axis]:
     """The axes of a released table of all bins; names are as they are in it.
 
-    Raises
-    ------
-    Differs
-        If it has another number of bins, or two bins of an axis have the same name.
+    Raises `Differs` if it has another number of bins, or two bins of an axis have the same name.
     """
     shape = tuple(each["bins"] for each in saved)
     if len(table) != math.prod(shape):

@@ -62,24 +62,14 @@ def dawa(
 ) -> Published:
     """Cut the bins into boxes, and release the boxes' means.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure, solve : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/ε, between 0 and 1, for the noisy costs. The rest is for the sums.
-    workload : str
-        One of `WORKLOADS`. For ranges, a hierarchy over the boxes' sums is measured as H_b^c does, in place
-        of the paper's greedy weights.
+    - shape: bins along each axis.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure, solve: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/ε, between 0 and 1, for the noisy costs. The rest is for the sums.
+    - workload: one of `WORKLOADS`. For ranges, a hierarchy over the boxes' sums is measured as H_b^c does, in
+      place of the paper's greedy weights.
 
-    Raises
-    ------
-    InputError
-        If an option is out of range, or there are too many bins.
+    Raises `InputError` if an option is out of range, or there are too many bins.
     """
     share = check_share(share)
     if workload not in WORKLOADS:
@@ -144,7 +134,6 @@ def cluster_deviation(clusters: int, epsilon: float, workload: str) -> float:
 
 
 def _for_bins(clusters: Ints, epsilon: float, measure: Measure, _: Solving) -> Ints:
-    """Noisy sums of the clusters."""
     return measure(query.sums(SUMS, epsilon, clusters)).answers
 
 

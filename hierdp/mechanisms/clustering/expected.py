@@ -86,7 +86,6 @@ def expected(
 
 
 def _counts_of(source: Any) -> Ints:
-    """The column ``count`` of a table."""
     table = read(source)
     number, faults = whole_of(table, "count")
     refuse(table, faults, "the table of public counts")

@@ -35,25 +35,15 @@ def gs(
 ) -> Published:
     """Sort by noisy counts, cut into clusters of one size, and publish their noisy means.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
-    width : int, optional
-        Bins of a cluster; the last cluster may be smaller. Default: ⌈√n⌉, independent of the data. In Zhang
-        et al. 2014 it is "chosen to be the optimal" (100 "is one of the best"). Do not choose the width by
-        the counts: that reveals something about them, and the budget does not cover it.
+    - shape: bins along each axis.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
+    - width: bins of a cluster; the last cluster may be smaller. Default: ⌈√n⌉, independent of the data. In
+      Zhang et al. 2014 it is "chosen to be the optimal" (100 "is one of the best"). Do not choose the width
+      by the counts: that reveals something about them, and the budget does not cover it.
 
-    Raises
-    ------
-    InputError
-        If the width is not 1 … n.
+    Raises `InputError` if the width is not 1 … n.
     """
     bins = math.prod(shape)
     width = math.isqrt(bins - 1) + 1 if width is None else width

@@ -35,14 +35,7 @@ from models.arithmetic.arrays import Flags, Floats, Ints
 class ClusterIntervals:
     """Intervals of a histogram by clusters.
 
-    Parameters
-    ----------
-    release : Written
-
-    Raises
-    ------
-    InputError
-        If it has no measurements, or others than its table.
+    Raises `InputError` if it has no measurements, or others than its table.
     """
 
     release: Written
@@ -88,7 +81,6 @@ class ClusterIntervals:
         return interval(highest, highest - lowest + down, up)
 
     def _clusters(self) -> tuple[Ints, Floats, float]:
-        """The cluster of each bin, the noisy sum of each cluster, and the variance of its noise."""
         clusters = self.release.table["cluster"].to_numpy(np.int64)
         sums = [one for one in measured_in(self.release) if one.spend.query.startswith(SUMS)]
         if not sums or sums[0].answers.size != clusters.max() + 1:

@@ -56,10 +56,7 @@ AHP-by-place. Their AHP is greedy, for speed; ours is optimal.
 def checked(method: str, options: Mapping[str, Any]) -> ClusteringMethod:
     """The method of that name, if it takes these options.
 
-    Raises
-    ------
-    InputError
-        If there is no such method, or it takes no such option.
+    Raises `InputError` if there is no such method, or it takes no such option.
     """
     if method not in METHODS:
         raise InputError(unknown_name(method, METHODS, "no method"))

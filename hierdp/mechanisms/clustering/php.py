@@ -55,16 +55,10 @@ def php(
     The measurements are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
     disjoint bins, so they cost only once.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        For neighbours that differ by one person, in one bin.
-    measure : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
+    - shape: bins along each axis.
+    - epsilon: for neighbours that differ by one person, in one bin.
+    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
     """
     share, bins = check_share(share), math.prod(shape)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
@@ -175,7 +169,6 @@ def _deviations(counts: Any, values: Any, ranks: Any, firsts: Any, ends: Any) ->
 
 @kernel()
 def _put(many: Any, held: Any, rank: int, one: int, count: int) -> None:
-    """Add a bin to the partial sums of its rank."""
     k = rank + 1
     while k < many.size:
         many[k] += one

@@ -25,16 +25,10 @@ def priv_tree(
 ) -> Published:
     """Decide which boxes of bins to halve, and release the noisy means of the rest.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/ε, between 0 and 1, for the decisions. The rest is for the sums.
+    - shape: bins along each axis.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/ε, between 0 and 1, for the decisions. The rest is for the sums.
     """
     share = check_share(share)
     for_tree, for_sums = split(epsilon, 2, (share, 1 - share))

@@ -22,18 +22,12 @@ SUMS = "sums of clusters"
 class Published:
     """A released histogram: estimates only, no true counts.
 
-    Attributes
-    ----------
-    counts : float64 array, shape (n,)
-        One for each bin: means of noisy sums, which need not be whole or positive.
-    clusters : int64 array, shape (n,)
-        The number of each bin's cluster.
-    settings : mapping
-        The options, with their defaults, and what follows from them and from the measurements.
-    noisy : int64 array, shape (n,), optional
-        The noisy count of each bin, if the clusters were made from these.
-    standard_error : float, optional
-        That of each bin, if it is known.
+    - counts, float64 array, shape (n,): one for each bin: means of noisy sums, which need not be whole or
+      positive.
+    - clusters, int64 array, shape (n,): the number of each bin's cluster.
+    - settings: the options, with their defaults, and what follows from them and from the measurements.
+    - noisy, int64 array, shape (n,): the noisy count of each bin, if the clusters were made from these.
+    - standard_error: that of each bin, if it is known.
     """
 
     counts: NDArray[np.float64]
@@ -47,15 +41,10 @@ class Published:
 class ClusteringMethod:
     """A way to release a histogram.
 
-    Attributes
-    ----------
-    name : str
-    run : callable
-        Takes ``(shape, epsilon, measure, solve, **options)``: the number of bins along each axis, the budget
-        for tables that differ by one person in one bin, what answers queries about the true counts of the
-        bins, shape (bins,), and what solves models. Returns `Published`.
-    takes : tuple of str
-        Its options.
+    - run: takes ``(shape, epsilon, measure, solve, **options)``: the number of bins along each axis, the
+      budget for tables that differ by one person in one bin, what answers queries about the true counts of
+      the bins, shape (bins,), and what solves models. Returns `Published`.
+    - takes: its options.
     """
 
     name: str

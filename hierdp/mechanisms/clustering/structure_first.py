@@ -49,27 +49,16 @@ def structure_first(
 ) -> Published:
     """Release the noisy means of runs of neighbouring bins with private boundaries.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis.
-    epsilon : float
-        For neighbours that differ by one person, in one bin.
-    measure : callable
-        See `hierdp.mechanisms.clustering.published.ClusteringMethod`.
-    share : float
-        ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
-    clusters : int, optional
-        The number k of runs. Default ⌈n/10⌉, as in the authors' program. Do not choose it by results on the
-        data to be released: that reveals something about the data, and the budget does not cover it.
-    largest : int, optional
-        F: larger counts are scored as F. It must be public knowledge, not the data's maximum. Default: a
-        noisy maximum, for a twentieth of ε; one person changes the maximum by at most 1.
+    - shape: bins along each axis.
+    - epsilon: for neighbours that differ by one person, in one bin.
+    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
+    - share: ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
+    - clusters: the number k of runs. Default ⌈n/10⌉, as in the authors' program. Do not choose it by results
+      on the data to be released: that reveals something about the data, and the budget does not cover it.
+    - largest: F: larger counts are scored as F. It must be public knowledge, not the data's maximum. Default:
+      a noisy maximum, for a twentieth of ε; one person changes the maximum by at most 1.
 
-    Raises
-    ------
-    InputError
-        If an option is out of range.
+    Raises `InputError` if an option is out of range.
     """
     share, bins = check_share(share), math.prod(shape)
     k = -(-bins // 10) if clusters is None else clusters

@@ -17,14 +17,8 @@ from models import Tree, TreeMatching
 def at_once(tree: Tree, estimates: Runs, solving: Solving = Step.solve) -> Runs:
     """The consistent groups by size with the least total earth mover's distance to all estimates.
 
-    Parameters
-    ----------
-    tree : Tree
-        A tree of up to three levels.
-    estimates : Runs
-        One row for each node, with as many groups as its children together.
-    solving : callable
-        What solves the problem.
+    - tree: a tree of up to three levels.
+    - estimates: one row for each node, with as many groups as its children together.
     """
     model = TreeMatching(tree, [estimates.of(r) for r in range(tree.size)])
     return runs_of(model, solving("matching: all levels at once", model).solution.x)

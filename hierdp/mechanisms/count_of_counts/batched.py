@@ -31,19 +31,9 @@ def steps_of(
 ) -> list[Ints]:
     """The regions of each step.
 
-    Parameters
-    ----------
-    regions : int array
-        The regions to measure, in level order.
-    level, groups : int arrays, shape (all regions,)
-    plan : CountOfCountsPlan
-    domain : Sizes
-    several : bool, optional
-        Whether regions share steps. Default: from `BATCHED_FROM` regions on.
-
-    Returns
-    -------
-    list of int array
+    - regions: the regions to measure, in level order.
+    - level, groups, shape (all regions,)
+    - several: whether regions share steps. Default: from `BATCHED_FROM` regions on.
     """
     several = regions.size >= BATCHED_FROM if several is None else several
     starts, cells, before = list[int](), 0, -1

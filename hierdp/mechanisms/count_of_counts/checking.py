@@ -47,7 +47,6 @@ def rerun(
 
 
 def _groups_of(table: Table, places: Hierarchy) -> Ints:
-    """The released number of groups of each region."""
     try:
         return runs_of(table, places).groups
     except InputError as wrong:

@@ -34,13 +34,9 @@ CELLS = 2_000_000
 class CountOfCountsMethod:
     """A way to estimate the groups by size of one region.
 
-    Attributes
-    ----------
-    name : str
-    form : "H", "Hc" or "Hg"
-        The measurement: groups of each size, groups of at most each size, or the sorted sizes of all groups.
-    p : 1 or 2
-        The norm of the post-processing.
+    - form ("H", "Hc" or "Hg"): the measurement: groups of each size, groups of at most each size, or the
+      sorted sizes of all groups.
+    - p: the norm of the post-processing.
     """
 
     name: str
@@ -90,12 +86,8 @@ norm."""
 class Sizes:
     """The sizes that groups may have, as public knowledge.
 
-    Attributes
-    ----------
-    largest : int
-        K: larger groups are counted in this size (top-coded).
-    smallest : int
-        1 if it is public that no group is empty, else 0.
+    - largest: K: larger groups are counted in this size (top-coded).
+    - smallest: 1 if it is public that no group is empty, else 0.
     """
 
     largest: int
@@ -106,17 +98,10 @@ class Sizes:
 class Together:
     """Regions of a level whose groups by size are estimated in one step. It contains no true counts.
 
-    Attributes
-    ----------
-    regions : int64 array
-        In increasing order, as in the hierarchy.
-    groups : int64 array
-        Their numbers of groups, public or measured, above 0.
-    method : CountOfCountsMethod
-        Regions of `CountOfCountsMethod.form` H have steps of their own.
-    domain : Sizes
-    resize : bool
-        Whether the regions have other numbers of groups, which are secret: see `resized`.
+    - regions (int64 array): in increasing order, as in the hierarchy.
+    - groups (int64 array): their numbers of groups, public or measured, above 0.
+    - method: regions of `CountOfCountsMethod.form` H have steps of their own.
+    - resize: whether the regions have other numbers of groups, which are secret: see `resized`.
     """
 
     regions: Ints
@@ -173,7 +158,6 @@ class Together:
             yield (cells.cumsum(axis=1) if self.method.form == "Hc" else cells).ravel()
 
     def _own(self, runs: Runs) -> Runs:
-        """The true groups of these regions, one row for each."""
         if self.resize:
             each = zip(self.regions.tolist(), self.groups.tolist(), strict=True)
             return Runs.from_rows(resized(*runs.of(r), n, self.domain.smallest) for r, n in each)
@@ -185,12 +169,8 @@ class Together:
     def estimates(self, found: Ints, weights: Ints | None) -> Runs:
         """The groups by size of each region, from the answer of the step.
 
-        Parameters
-        ----------
-        found : int64 array
-            In the form of the method.
-        weights : int64 array, optional
-            How many groups each entry stands for; see `pooled`.
+        - found (int64 array): in the form of the method.
+        - weights (int64 array): how many groups each entry stands for; see `pooled`.
         """
         if self.method.form == "Hg":
             return self._of_sorted(found, weights)
@@ -265,20 +245,10 @@ def estimates(
 
     At most `CELLS` noisy numbers are held, or those of one step.
 
-    Parameters
-    ----------
-    answers : iterator of int64 array
-        Those of all parts of the steps.
-    solve : callable
-        Solves the problems.
-    steps : iterable of Together
-    name : callable
-        Names the regions.
+    - answers (iterator of int64 array): those of all parts of the steps.
+    - name: names the regions.
 
-    Returns
-    -------
-    iterator of Runs
-        For each step, one row for each of its regions.
+    Returns: for each step, one row for each of its regions.
     """
     waiting: list[Noisy] = []
     held = 0

@@ -232,10 +232,7 @@ def count_of_counts(
 def _public_groups(data: SizeRuns, plan: CountOfCountsPlan) -> Ints | None:
     """The number of groups of each region, if it is public.
 
-    Raises
-    ------
-    InputError
-        If a group is empty although none may be.
+    Raises `InputError` if a group is empty although none may be.
     """
     places, true = data.hierarchy, data.runs
     if plan.smallest and (true.sizes == 0).any():
@@ -257,29 +254,15 @@ def released_runs(
 ) -> tuple[Runs, dict[str, Any]]:
     """Estimate the groups by size of each region, then make the estimates add up.
 
-    Parameters
-    ----------
-    places : Hierarchy
-    groups : int64 array, shape (regions,), or None
-        Their numbers of groups, if these are public.
-    epsilon : float
-        Budget, for tables that differ by one entity in a group.
-    measure : callable
-        Answers queries about the true groups by size of all regions, `Runs`.
-    solve : callable
-        Solves models.
-    plan : CountOfCountsPlan
-    total, batched
-        As in `measured`.
-    together
-        As in `top_down`.
+    - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
+    - epsilon: budget, for tables that differ by one entity in a group.
+    - measure: answers queries about the true groups by size of all regions, `Runs`.
+    - total, batched: as in `measured`.
+    - together: as in `top_down`.
 
-    Returns
-    -------
-    runs : Runs
-        One row for each region.
-    settings : dict
-        The settings for the manifest.
+    Returns:
+    - runs: one row for each region.
+    - settings: the settings for the manifest.
     """
     found = measured(places, groups, epsilon, measure, solve, plan, total, batched)
     runs = post_process(found, places, plan, solve, together)
@@ -314,16 +297,10 @@ def settings_of(plan: CountOfCountsPlan, places: Hierarchy, max_size: int, group
 class Measured:
     """The estimates of the regions, each by itself; they contain no true counts.
 
-    Attributes
-    ----------
-    runs : Runs
-        One row for each region; with a bottom-up plan, those above the last level are empty.
-    weights : int64 or float64 array, shape (runs,)
-        1/variance of each group's size, in one unit.
-    groups : int64 array, shape (regions,)
-        Numbers of groups, public or estimated.
-    max_size : int
-        K, public or estimated.
+    - runs: one row for each region; with a bottom-up plan, those above the last level are empty.
+    - weights, int64 or float64 array, shape (runs,): 1/variance of each group's size, in one unit.
+    - groups, int64 array, shape (regions,): numbers of groups, public or estimated.
+    - max_size: K, public or estimated.
     """
 
     runs: Runs
@@ -344,14 +321,9 @@ def measured(
 ) -> Measured:
     """Measure K and the numbers of groups, if they are secret, then the groups by size of each level.
 
-    Parameters
-    ----------
-    places, groups, epsilon, measure, solve, plan
-        As in `released_runs`.
-    total : int, optional
-        The estimated number of all groups, if it is secret, and known from a release.
-    batched : bool, optional
-        Whether regions share steps; the estimates do not depend on it. Default: if they are many.
+    - places, groups, epsilon, measure, solve, plan: as in `released_runs`.
+    - total: the estimated number of all groups, if it is secret, and known from a release.
+    - batched: whether regions share steps; the estimates do not depend on it. Default: if they are many.
     """
     largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, epsilon)
     if plan.size_budget is not None:
@@ -385,7 +357,6 @@ def _estimates(
     solve: Solving,
     steps: Sequence[Together],
 ) -> Iterator[Runs]:
-    """The estimates of the regions of each step."""
     level_of, names = places.tree.level, np.concatenate(places.names)
     answers = list[Iterator[Ints]]()
     for level, _, share in levels:

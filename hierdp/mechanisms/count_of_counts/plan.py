@@ -29,22 +29,13 @@ MOST_AT_ONCE = 50_000_000
 class CountOfCountsPlan:
     """What is measured at each level, and how it is made consistent.
 
-    Attributes
-    ----------
-    methods : tuple of CountOfCountsMethod
-        One for each level, from the root; with `bottom_up`, only the last level's.
-    bottom_up : bool
-        Whether the last level has the whole budget, and the others are its sums.
-    merge : str
-        One of `MERGES`: how the levels' estimates are merged.
-    max_size : int
-        K, if it is public.
-    smallest : int
-        1 if it is public that no group is empty.
-    size_budget, group_budget : float, optional
-        Parts of ε for a private K, and for private numbers of groups.
-    shares : tuple of float, optional
-        The relative parts of the levels in the rest of ε; default: equal parts.
+    - methods: one for each level, from the root; with `bottom_up`, only the last level's.
+    - bottom_up: whether the last level has the whole budget, and the others are its sums.
+    - merge: one of `MERGES`: how the levels' estimates are merged.
+    - max_size: K, if it is public.
+    - smallest: 1 if it is public that no group is empty.
+    - size_budget, group_budget: parts of ε for a private K, and for private numbers of groups.
+    - shares: the relative parts of the levels in the rest of ε; default: equal parts.
     """
 
     methods: tuple[CountOfCountsMethod, ...]
@@ -151,10 +142,8 @@ def plan_of(
 def check_at_once(levels: Sequence[str], regions: int, plan: CountOfCountsPlan) -> None:
     """Refuse to match all levels at once if that is impossible, or would exceed the memory.
 
-    Raises
-    ------
-    InputError
-        If there are not three levels, K is not public, or there are too many regions and sizes.
+    Raises `InputError` if there are not three levels, K is not public, or there are too many regions and
+    sizes.
     """
     name, instead = f"merge {AT_ONCE!r}", "; use merge 'weighted'"
     if len(levels) != 3:
@@ -171,10 +160,7 @@ def check_at_once(levels: Sequence[str], regions: int, plan: CountOfCountsPlan) 
 def budgets_of(plan: CountOfCountsPlan, epsilon: float) -> list[float]:
     """The parts of ε for the levels, after those for K and for the numbers of groups.
 
-    Raises
-    ------
-    InputError
-        If nothing is left for the sizes, or a part is not a valid budget.
+    Raises `InputError` if nothing is left for the sizes, or a part is not a valid budget.
     """
     parts = {"size_budget": plan.size_budget, "group_budget": plan.group_budget}
     rest = check_epsilon(epsilon)

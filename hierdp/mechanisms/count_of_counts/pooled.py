@@ -31,23 +31,13 @@ from models.arithmetic.pools import pools
 def pooled(noisy: Ints) -> tuple[Ints, Ints]:
     """Fewer numbers, and how many entries each stands for.
 
-    Parameters
-    ----------
-    noisy : int64 array, shape (n,)
-        Where sums would not fit 62 bits, it is returned as it is, with weights of 1.
+    - noisy, int64 array, shape (n,): where sums would not fit 62 bits, it is returned as it is, with weights
+      of 1.
 
-    Returns
-    -------
-    numbers, weights : int64 arrays
-        The weights are positive and add up to n.
+    Returns numbers, weights (int64 arrays): the weights are positive and add up to n.
 
-    Raises
-    ------
-    NotProved
-        If a block is not of the kind above: a bug.
+    Raises `NotProved` if a block is not of the kind above: a bug.
 
-    Examples
-    --------
     >>> pooled(np.array([3, 1, 1, 7, 8]))
     (array([2, 1, 7, 8]), array([2, 1, 1, 1]))
     """

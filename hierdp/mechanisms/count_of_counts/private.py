@@ -46,7 +46,6 @@ def private_groups(
 
 
 def _query(places: Hierarchy, level: int, share: float) -> Query:
-    """The numbers of groups of a level."""
     tree, nodes = places.tree, places.tree.nodes_of(level)
     name, size = f"{NUMBERS} by {places.levels[level]}", int(tree.level_sizes[level])
     return Query(name, 1, share, size, lambda true: true.groups[nodes], level=(tree, level))
@@ -59,10 +58,7 @@ def consistent_groups(tree: Tree, noisy: Ints, solve: Solving, total: int | None
     convex in that count, so bisection finds the best one, unless it is known: `total`. The problems that
     prove it are solved by `solve`.
 
-    Raises
-    ------
-    NotProved
-        If another total is as near, or nearer.
+    Raises `NotProved` if another total is as near, or nearer.
     """
     best = _nearest_total(tree, noisy) if total is None else total
     found = groups_of(tree, noisy, best, solve)

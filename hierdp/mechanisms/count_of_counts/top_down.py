@@ -41,13 +41,10 @@ independently of each other."""
 class Weighed:
     """Runs of groups of one size and one precision: of node r the entries ``offsets[r]:offsets[r + 1]``.
 
-    Attributes
-    ----------
-    offsets : int64 array, shape (nodes + 1,)
-    sizes, counts : int64 arrays, shape (runs,)
-        Sorted by size within a node; a size occurs once for each weight.
-    weights : int64 or float64 array, shape (runs,)
-        1/variance of the size of each group, in any unit.
+    - offsets, int64 array, shape (nodes + 1,)
+    - sizes, counts, int64 arrays, shape (runs,): sorted by size within a node; a size occurs once for each
+      weight.
+    - weights, int64 or float64 array, shape (runs,): 1/variance of the size of each group, in any unit.
     """
 
     offsets: Ints
@@ -86,28 +83,17 @@ def top_down(
 ) -> Runs:
     """Algorithm 1 from line 8 on: match, merge and round level by level, then add up the leaves.
 
-    Parameters
-    ----------
-    tree : Tree
-        A tree with all its leaves on the last level.
-    runs : Runs
-        One estimate for each node, which has as many groups as its children together.
-    weights : int or float array, shape (runs,)
-        1/variance of each group's size in a run, in one unit for all nodes (§5.1). Merging is exact if they
-        are whole.
-    weighted : bool
-        Whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
-    names : sequence of str, optional
-        Names of the nodes, for the names of the problems.
-    solving : callable
-        What solves the problems.
-    together : bool, optional
-        Whether many parents are matched in one step; the result is the same. Default: if they are many.
+    - tree: a tree with all its leaves on the last level.
+    - runs: one estimate for each node, which has as many groups as its children together.
+    - weights, int or float array, shape (runs,): 1/variance of each group's size in a run, in one unit for
+      all nodes (§5.1). Merging is exact if they are whole.
+    - weighted: whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
+    - names: names of the nodes, for the names of the problems.
+    - together: whether many parents are matched in one step; the result is the same. Default: if they are
+      many.
 
-    Returns
-    -------
-    Runs
-        One row for each node: whole, with the same number of groups, and each node the sum of its children.
+    Returns: one row for each node: whole, with the same number of groups, and each node the sum of its
+    children.
     """
     names = [f"node {r}" for r in range(tree.size)] if names is None else names
     own = Weighed(runs.offsets, runs.sizes, runs.counts, np.asarray(weights))

@@ -63,5 +63,4 @@ MECHANISM = Mechanism(
 
 
 def __getattr__(name: str) -> Any:
-    """Load the mechanism on first use; the registry needs the description alone."""
     return member(__name__, name)

@@ -31,16 +31,9 @@ def fit_regions(
 
     The model itself does the rounding of line 3 of the algorithm, which is optimal there.
 
-    Parameters
-    ----------
-    counts : int64 or int32 array, shape (nodes, sizes)
-    places : Hierarchy
-    groups : int
-        The public number of groups.
-    solve : callable
-        Solves the problems.
-    batched : bool, optional
-        Whether the fits of many regions are one step. Default: True from `BATCHED_FROM` regions on.
+    - counts, int64 or int32 array, shape (nodes, sizes)
+    - groups: the public number of groups.
+    - batched: whether the fits of many regions are one step. Default: True from `BATCHED_FROM` regions on.
     """
     regions, sizes = counts.shape
     several = regions >= BATCHED_FROM if batched is None else batched

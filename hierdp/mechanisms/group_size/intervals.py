@@ -38,21 +38,13 @@ from models.arithmetic.arrays import Flags, Floats, Ints
 class GroupSizeIntervals:
     """Intervals from the sizes of all regions, cumulative or not.
 
-    Parameters
-    ----------
-    release : Written
-
-    Raises
-    ------
-    InputError
-        If it has no measurements, or others than its method makes.
+    Raises `InputError` if it has no measurements, or others than its method makes.
     """
 
     release: Written
 
     @cached_property
     def _noisy(self) -> Ints:
-        """The noisy counts, shape (regions, sizes)."""
         manifest, (places,) = self.release.manifest, self.release.regions.values()
         settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
         size, epsilon = settings["max_size"] + 1, manifest["budget"]["epsilon"]
@@ -64,7 +56,6 @@ class GroupSizeIntervals:
 
     @cached_property
     def _variance(self) -> Floats:
-        """The variance of each region's noise."""
         (places,) = self.release.regions.values()
         each = [variance_of(one.spend) for one in measured_in(self.release)]
         return np.asarray(each)[places.tree.level]

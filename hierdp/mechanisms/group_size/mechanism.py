@@ -181,28 +181,15 @@ def released_sizes(
 ) -> tuple[Ints, dict[str, Any]]:
     """Measure every level, then make the noisy counts whole, non-negative and consistent.
 
-    Parameters
-    ----------
-    places : Hierarchy
-    groups : int
-        The public number of groups.
-    sizes : int
-        How many sizes there are, 0 included.
-    epsilon : float
-        Budget, for tables that differ by one entity in a group.
-    measure : callable
-        Answers queries about the true counts, shape (regions, sizes).
-    solve : callable
-        Solves models.
-    method : GroupSizeMethod
-    window, grouping
-        As in `post_process`.
+    - groups: the public number of groups.
+    - sizes: how many sizes there are, 0 included.
+    - epsilon: budget, for tables that differ by one entity in a group.
+    - measure: answers queries about the true counts, shape (regions, sizes).
+    - window, grouping: as in `post_process`.
 
-    Returns
-    -------
-    counts : int64 or int32 array, shape (regions, sizes)
-    settings : dict
-        The settings for the manifest.
+    Returns:
+    - counts, int64 or int32 array, shape (regions, sizes)
+    - settings: the settings for the manifest.
     """
     noisy, scale = noisy_sizes(places, groups, sizes, epsilon, measure, method)
     if window is None and method.name == "M_dp^OP":
@@ -216,12 +203,10 @@ def noisy_sizes(
 ) -> tuple[Ints, float]:
     """Measure sizes, cumulative or not, one level at a time.
 
-    Returns
-    -------
-    noisy : int64 array, shape (regions, sizes)
-        Of 32 bits if there are many, and these suffice for all of them and for the number of groups.
-    scale : float
-        That of their noise.
+    Returns:
+    - noisy, int64 array, shape (regions, sizes): of 32 bits if there are many, and these suffice for all of
+      them and for the number of groups.
+    - scale: that of their noise.
     """
     levels = [measure(query) for query in queries(places, sizes, epsilon, method)]
     measure.end()

@@ -54,21 +54,13 @@ CELLS_OF_A_TABLE = 4
 class GroupSizeMethod:
     """One of the paper's mechanisms.
 
-    Attributes
-    ----------
-    name : str
-        The name in the paper.
-    cumulative : bool
-        Whether cumulative sizes (Lemma 6) are measured, or counts by size (Lemma 4).
-    solving : callable
-        Makes the function that solves the problems, from `SolverOptions`.
-    takes : tuple of str
-        The `SolverOptions` that it supports.
-    consistent : bool
-        Whether its counts add up along the hierarchy. Those of rounded relaxations need not.
-    fitted : bool
-        Whether each region's cumulative sizes are made monotone on their own, before all regions' counts
-        by size are made consistent. Otherwise one program does both.
+    - name: the name in the paper.
+    - cumulative: whether cumulative sizes (Lemma 6) are measured, or counts by size (Lemma 4).
+    - solving: makes the function that solves the problems, from `SolverOptions`.
+    - takes: the `SolverOptions` that it supports.
+    - consistent: whether its counts add up along the hierarchy. Those of rounded relaxations need not.
+    - fitted: whether each region's cumulative sizes are made monotone on their own, before all regions'
+      counts by size are made consistent. Otherwise one program does both.
     """
 
     name: str
@@ -127,29 +119,16 @@ def post_process(
 ) -> Ints:
     """A method's post-processing: counts by size, shape (nodes, sizes), from the measurement.
 
-    Parameters
-    ----------
-    noisy : int64 or int32 array, shape (nodes, sizes)
-        Counts by size, or cumulative ones, as measured by the method.
-    places : Hierarchy
-    groups : int
-        The public number of groups.
-    method : GroupSizeMethod
-    solve : callable
-        Solves the problems; see `GroupSizeMethod.solving`.
-    window : int, optional
-        Truncated domains.
-    grouping : Grouping, optional
-        Which problems are solved together. Default: by their numbers.
-    overwrite : bool
-        Whether `noisy` may be overwritten by the result, which saves the memory of an array.
+    - noisy, int64 or int32 array, shape (nodes, sizes): counts by size, or cumulative ones, as measured by
+      the method.
+    - groups: the public number of groups.
+    - solve: solves the problems; see `GroupSizeMethod.solving`.
+    - window: truncated domains.
+    - grouping: which problems are solved together. Default: by their numbers.
+    - overwrite: whether `noisy` may be overwritten by the result, which saves the memory of an array.
 
-    Raises
-    ------
-    NotProved
-        If the answers of the blocks do not fit together.
-    NotSolved
-        If the chosen solver fails or runs out of time, or the window is too narrow.
+    Raises `NotProved` if the answers of the blocks do not fit together; `NotSolved` if the chosen solver
+    fails or runs out of time, or the window is too narrow.
     """
     together = grouping or Grouping()
     regions, sizes = noisy.shape
@@ -177,15 +156,10 @@ def post_process(
 class Grouping:
     """Which problems are solved together, if that is known; the counts do not depend on it.
 
-    Attributes
-    ----------
-    batched : bool, optional
-        Whether the fits of many regions are one step. Default: from `fits.BATCHED_FROM` regions on.
-    blocks : bool
-        Whether many sizes are made consistent in blocks; see `GroupSizeMethod.blocks`.
-    whole : int64 array, shape (sizes,), optional
-        The answers for the whole, whose sums over blocks are how many groups each of them holds. By default,
-        these numbers are searched for.
+    - batched: whether the fits of many regions are one step. Default: from `fits.BATCHED_FROM` regions on.
+    - blocks: whether many sizes are made consistent in blocks; see `GroupSizeMethod.blocks`.
+    - whole, int64 array, shape (sizes,): the answers for the whole, whose sums over blocks are how many
+      groups each of them holds. By default, these numbers are searched for.
     """
 
     batched: bool | None = None
@@ -207,19 +181,11 @@ def consistent_blocks(
     Each block is optimal for its share of the groups, by its certificate. The blocks are so together because
     their root prices have one in common (`HierarchyQIP.root_prices`).
 
-    Parameters
-    ----------
-    method, places, groups, solve, whole
-        As in `post_process`.
-    counts : int64 or int32 array, shape (nodes, sizes)
-        The noisy counts, which the answers replace.
-    blocks : sequence of slice
-        Which sizes are made consistent together.
+    - method, places, groups, solve, whole: as in `post_process`.
+    - counts, int64 or int32 array, shape (nodes, sizes): the noisy counts, which the answers replace.
+    - blocks: which sizes are made consistent together.
 
-    Raises
-    ------
-    NotProved
-        If they have none in common, or the shares do not add up.
+    Raises `NotProved` if they have none in common, or the shares do not add up.
     """
     parts = [counts[:, cut] for cut in blocks]
     if whole is None:
@@ -267,12 +233,10 @@ def _fast(_: SolverOptions) -> Solving:
 
 
 def _integer(solver: SolverOptions) -> Solving:
-    """An integer programming solver."""
     return partial(_by, solver.backend or INTEGER, solver)
 
 
 def _relaxed(solver: SolverOptions) -> Solving:
-    """The fast path, or Clarabel for truncated domains."""
     return partial(_by, solver.backend or ("fast" if solver.window is None else "clarabel"), solver)
 
 

@@ -76,16 +76,11 @@ class Covering:
 class Consistent:
     """Consistent counts: an answer is the sum of the query's bins, whose noise is correlated.
 
-    Parameters
-    ----------
-    boxes : BoxTree
-    counts : array, shape (nodes,)
-        Counts by least squares, or by a further post-processing.
-    variance : float64 array, shape (nodes,)
-        Variance of each node's own noise; infinite if the node was not measured.
-    linear : bool
-        Whether the counts are those of least squares, which is linear in the noise. The variance of other
-        counts depends on the true counts, and is unknown.
+    - counts, shape (nodes,): counts by least squares, or by a further post-processing.
+    - variance, float64 array, shape (nodes,): variance of each node's own noise; infinite if the node was not
+      measured.
+    - linear: whether the counts are those of least squares, which is linear in the noise. The variance of
+      other counts depends on the true counts, and is unknown.
     """
 
     boxes: BoxTree
@@ -119,12 +114,8 @@ class Consistent:
 class Summed:
     """Counts of one bin each: an answer is the sum of the query's bins.
 
-    Parameters
-    ----------
-    counts : array
-        Of the bins' shape.
-    variance : float
-        Of the independent noise of each bin; NaN if the errors are not known.
+    - counts: of the bins' shape.
+    - variance: of the independent noise of each bin; NaN if the errors are not known.
     """
 
     counts: NDArray[Any]

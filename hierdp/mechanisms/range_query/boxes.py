@@ -24,10 +24,8 @@ def box_variances(boxes: BoxTree, noise: ConsistentVariance, low: Ints, high: In
     and otherwise the mean over its children, weighted by e. Then each cut node adds Σ e a² − (Σ e a)²/S over
     its children, and the root adds e a².
 
-    Parameters
-    ----------
-    low, high : int64 arrays, shape (boxes, axes)
-        Each box contains the bins ``low … high − 1`` along each axis; at least one.
+    - low, high, int64 arrays, shape (boxes, axes): each box contains the bins ``low … high − 1`` along each
+      axis; at least one.
     """
     out = np.empty(len(low))
     places = np.ascontiguousarray(boxes.low), np.ascontiguousarray(boxes.high)
@@ -46,13 +44,9 @@ def box_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> N
 def run_covers(boxes: BoxTree, values: NDArray[Any], low: Ints, high: Ints) -> NDArray[Any]:
     """`box_covers` for ranges: runs of a one-dimensional tree (Qardaji, Yang & Li 2013, §3.2).
 
-    Parameters
-    ----------
-    boxes : BoxTree
-        A tree of runs.
-    values : array, shape (nodes,)
-        Noisy counts, or their variances.
-    low, high : int64 arrays, shape (ranges,)
+    - boxes: a tree of runs.
+    - values, shape (nodes,): noisy counts, or their variances.
+    - low, high, int64 arrays, shape (ranges,)
     """
     tree = boxes.tree
     out = np.zeros(low.size, dtype=values.dtype)

@@ -38,23 +38,14 @@ def hierarchical(
 ) -> tuple[Covering | Consistent, dict[str, Any]]:
     """Measure each level, and make the counts consistent if the method does.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure, solve : callable
-        What answers queries about the true counts of the bins, shape (bins,), and what solves models.
-    method : RangeQueryMethod
-    branching, budget, repair
-        See `hierdp.mechanisms.range_query.mechanism.range_query`.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure, solve: what answers queries about the true counts of the bins, shape (bins,), and what solves
+      models.
+    - branching, budget, repair: see `hierdp.mechanisms.range_query.mechanism.range_query`.
 
-    Returns
-    -------
-    source : Covering or Consistent
-        What answers ranges.
-    settings : dict
-        The options, with their defaults.
+    Returns:
+    - source: what answers ranges.
+    - settings: the options, with their defaults.
     """
     plan = plan_of(axes, epsilon, method, branching, budget)
     tree = plan.boxes.tree

@@ -34,10 +34,6 @@ class RangeIntervals:
 
     Counts that were made non-negative or whole are not: then the estimate is that of least squares, from the
     measurements.
-
-    Parameters
-    ----------
-    release : Written
     """
 
     release: Written

@@ -62,12 +62,9 @@ def matrix(
 ) -> tuple[Matrix, dict[str, Any]]:
     """Measure a strategy's queries; see `hierdp.mechanisms.range_query.hierarchical`.
 
-    Parameters
-    ----------
-    strategy : str
-        One of `STRATEGIES`.
-    rows : int64 array, shape (queries, bins), optional
-        The strategy in whole numbers, which is public. Default: `whole_strategy`.
+    - strategy: one of `STRATEGIES`.
+    - rows, int64 array, shape (queries, bins): the strategy in whole numbers, which is public. Default:
+      `whole_strategy`.
     """
     shape = tuple(axis.bins for axis in axes)
     strategy_rows = whole_strategy(strategy, shape) if rows is None else rows
@@ -86,10 +83,7 @@ def whole_strategy(name: str, shape: tuple[int, ...]) -> Ints:
 
     It depends on the number of bins only, not on the data.
 
-    Raises
-    ------
-    InputError
-        If there is no such strategy, or there are too many bins.
+    Raises `InputError` if there is no such strategy, or there are too many bins.
     """
     if name not in STRATEGIES:
         raise InputError(f"no strategy {name!r}; there are {listed(STRATEGIES)}")
@@ -131,8 +125,6 @@ def _optimal(gram: Floats) -> Floats:
 def sensitivity(strategy: Ints) -> int:
     """The L1 sensitivity of a strategy, exactly.
 
-    Examples
-    --------
     >>> sensitivity(np.array([[2, 0], [1, -3], [0, 2]]))
     5
     """
@@ -142,10 +134,7 @@ def sensitivity(strategy: Ints) -> int:
 def true_answers(strategy: Ints, counts: Ints) -> Ints:
     """The strategy's answers, in whole numbers.
 
-    Raises
-    ------
-    InputError
-        If they might not fit 62 bits.
+    Raises `InputError` if they might not fit 62 bits.
     """
     largest = int(np.abs(strategy).max(initial=0))
     if largest * sum(abs(int(count)) for count in counts.ravel()) >= 2**62:
@@ -157,13 +146,9 @@ def true_answers(strategy: Ints, counts: Ints) -> Ints:
 class Matrix:
     """Bins from the noisy answers of a strategy, by least squares.
 
-    Attributes
-    ----------
-    counts : array
-        Of the bins' shape.
-    strategy : int64 array, shape (queries, bins)
-    variance : float
-        Of the noise of each answer.
+    - counts: of the bins' shape.
+    - strategy, int64 array, shape (queries, bins)
+    - variance: of the noise of each answer.
     """
 
     counts: Floats
@@ -174,10 +159,7 @@ class Matrix:
     def of(cls, strategy: Ints, noisy: ArrayLike, variance: float, shape: tuple[int, ...]) -> Matrix:
         """The least-squares counts.
 
-        Raises
-        ------
-        InputError
-            If the strategy does not determine the bins.
+        Raises `InputError` if the strategy does not determine the bins.
         """
         scaled = strategy / UNIT
         if np.linalg.matrix_rank(scaled) < strategy.shape[1]:
@@ -217,10 +199,7 @@ class Matrix:
 def strategy_in(saved: Sequence[Sequence[int]]) -> Ints:
     """A strategy from a manifest.
 
-    Raises
-    ------
-    InputError
-        If it is not a matrix of whole numbers up to `UNIT`.
+    Raises `InputError` if it is not a matrix of whole numbers up to `UNIT`.
     """
     rows = [list(row) for row in saved]
     entries = [entry for row in rows for entry in row]

@@ -207,16 +207,10 @@ def published(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings of a release: a function of its measurements and of public facts.
 
-    Parameters
-    ----------
-    method : RangeQueryMethod
-    axes : sequence of Axis
-    epsilon : float
-        Budget, for tables that differ by one person in one bin.
-    measure, solve : callable
-        What answers queries about the true counts of the bins, shape (bins,), and what solves models.
-    **options
-        The method's own.
+    - epsilon: budget, for tables that differ by one person in one bin.
+    - measure, solve: what answers queries about the true counts of the bins, shape (bins,), and what solves
+      models.
+    - **options: the method's own.
     """
     runs: dict[str, Callable[..., tuple[Source, dict[str, Any]]]] = {"Wavelet": wavelet, "matrix": matrix}
     run = runs.get(method.name) or partial(hierarchical, method=method)

@@ -32,19 +32,12 @@ BUDGETS = ("equal", "geometric", "quadtree", "optimized")
 class RangeQueryMethod:
     """A method for histograms.
 
-    Attributes
-    ----------
-    name : str
-        The name in the paper.
-    consistent : bool
-        Whether counts are made consistent by constrained inference.
-    branching : int, optional
-        The branching factor, if the method fixes it.
-    budget : str, optional
-        The default. None: equal in one dimension, as the paper recommends, and geometric in more, where this
-        matters most.
-    takes : tuple of str
-        The supported options among ``branching``, ``budget``, ``repair`` and ``strategy``.
+    - name: the name in the paper.
+    - consistent: whether counts are made consistent by constrained inference.
+    - branching: the branching factor, if the method fixes it.
+    - budget: the default. None: equal in one dimension, as the paper recommends, and geometric in more, where
+      this matters most.
+    - takes: the supported options among ``branching``, ``budget``, ``repair`` and ``strategy``.
     """
 
     name: str
@@ -77,18 +70,11 @@ METHODS = {
 class RangeQueryPlan:
     """What is measured.
 
-    Attributes
-    ----------
-    method : RangeQueryMethod
-    boxes : BoxTree
-        The measured levels, and the root, which is not measured.
-    epsilons : tuple of float
-        The budget of each level, from the root's children to the bins.
-    branching : int or None
-        None for a given hierarchy.
-    shares : tuple of float
-        The shares of all levels, from the root's children to the bins; 0 for one that is not measured. As
-        `budget` of `plan_of`, they give this plan.
+    - boxes: the measured levels, and the root, which is not measured.
+    - epsilons: the budget of each level, from the root's children to the bins.
+    - branching: None for a given hierarchy.
+    - shares: the shares of all levels, from the root's children to the bins; 0 for one that is not measured.
+      As `budget` of `plan_of`, they give this plan.
     """
 
     method: RangeQueryMethod
@@ -101,9 +87,7 @@ class RangeQueryPlan:
 def chosen(name: str, **options: object) -> RangeQueryMethod:
     """The method of that name, if it supports these options (None counts as not given).
 
-    Raises
-    ------
-    InputError
+    Raises `InputError`.
     """
     if name not in METHODS:
         raise InputError(unknown_name(name, METHODS, "no method"))
@@ -129,10 +113,7 @@ def plan_of(
 
     Levels of a grid with a share of 0 are left out, such as those without any part of an optimized budget.
 
-    Raises
-    ------
-    InputError
-        If the options do not fit the bins or each other.
+    Raises `InputError` if the options do not fit the bins or each other.
     """
     shape = tuple(axis.bins for axis in axes)
     if branching is not None and branching < 2:
@@ -164,8 +145,6 @@ def best_branching(shape: tuple[int, ...], consistent: bool) -> int:
 
     If axes differ in length, it is that for the longest axis in every dimension.
 
-    Examples
-    --------
     >>> best_branching((1024,), consistent=True), best_branching((1024,), consistent=False)
     (11, 32)
     >>> best_branching((64, 64), consistent=True)

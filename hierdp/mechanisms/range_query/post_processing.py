@@ -33,22 +33,13 @@ proofs."""
 def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: Solving) -> NDArray[Any]:
     """Consistent counts of all nodes, shape (nodes,).
 
-    Parameters
-    ----------
-    tree : Tree
-    noisy : int64 array, shape (nodes,)
-    variance : array, shape (levels,)
-        Variance of the noise of each level, from the root, whose variance is infinite.
-    repair : str
-        One of `REPAIRS`. Non-negative counts use whole weights of the levels, which agree with 1/variance to
-        at least three digits.
-    solving : callable
-        What solves the problems.
+    - noisy, int64 array, shape (nodes,)
+    - variance, shape (levels,): variance of the noise of each level, from the root, whose variance is
+      infinite.
+    - repair: one of `REPAIRS`. Non-negative counts use whole weights of the levels, which agree with
+      1/variance to at least three digits.
 
-    Raises
-    ------
-    NotSolved
-        If counts are too large for costs in 64 bits, or for proofs in floats.
+    Raises `NotSolved` if counts are too large for costs in 64 bits, or for proofs in floats.
     """
     if np.abs(noisy).max() > LARGEST and repair != "whole, free total":
         why = f"noisy counts above {LARGEST:.2g} are too large for proofs in floats"

@@ -108,10 +108,7 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
 def axes_of(table: DataFrame, settings: Mapping[str, Any]) -> tuple[Axis, ...]:
     """The axes of a released table, without hierarchies.
 
-    Raises
-    ------
-    InputError
-        If the table has another number of bins.
+    Raises `InputError` if the table has another number of bins.
     """
     last = table[table["level"] == table["level"].max()] if "level" in table else table
     saved = settings["range_query"]["axes"]
@@ -141,7 +138,6 @@ def _places(axes: Sequence[Axis], low: Ints, high: Ints) -> dict[str, Any]:
 
 
 def _measured(hierarchy: Hierarchy, boxes: BoxTree) -> bool:
-    """Whether the boxes are the regions of the hierarchy."""
     if not np.array_equal(hierarchy.tree.level_sizes, boxes.tree.level_sizes):
         return False
     regions = hierarchy_tree(hierarchy)

@@ -26,20 +26,11 @@ MOST_NODES = 2**27
 def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
     """The b^d-ary tree over a grid of bins; if b is the longest axis, it is that of the flat method.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Bins along each axis, 1 or more.
-    b : int
-        Branching factor along each axis, 2 or more.
+    - shape: bins along each axis, 1 or more.
+    - b: branching factor along each axis, 2 or more.
 
-    Raises
-    ------
-    InputError
-        If b is below 2, or there are too many nodes for the memory.
+    Raises `InputError` if b is below 2, or there are too many nodes for the memory.
 
-    Examples
-    --------
     >>> grid_tree((5,), 2).tree
     Tree(nodes per level: 1, 2, 3, 5)
     >>> grid_tree((4, 3), 2).tree
@@ -65,8 +56,6 @@ def grid_tree(shape: tuple[int, ...], b: int) -> BoxTree:
 def hierarchy_tree(hierarchy: Hierarchy) -> BoxTree:
     """A given hierarchy as a tree of runs, its regions in the order of `hierdp.counts.axes.tree_order`.
 
-    Examples
-    --------
     >>> places = Hierarchy.from_columns({"z": ["E", "W", "E"], "a": ["J", "K", "L"]}, ["z", "a"])
     >>> runs = hierarchy_tree(places)
     >>> runs.low[:, 0].tolist(), runs.high[:, 0].tolist()

@@ -117,10 +117,7 @@ def _by_region(table: Any, axes: Sequence[Axis]) -> Iterator[tuple[str, Ints, In
 def _aligned(data: Histogram, axes: Sequence[Axis]) -> Ints:
     """The true counts, with named bins in the release's order.
 
-    Raises
-    ------
-    InputError
-        If the release has other bins.
+    Raises `InputError` if the release has other bins.
     """
     counts = data.counts
     for place, (own, released) in enumerate(zip(data.axes, axes, strict=True)):

@@ -55,8 +55,6 @@ def wavelet(
 def sensitivity(shape: tuple[int, ...]) -> int:
     """L1 sensitivity of all coefficients together: Π (1 + ⌈log₂ n⌉).
 
-    Examples
-    --------
     >>> sensitivity((4096,)), sensitivity((256, 256)), sensitivity((1,))
     (13, 81, 1)
     """
@@ -69,8 +67,6 @@ def coefficients(counts: NDArray[Any]) -> NDArray[Any]:
     Along an axis: the total, then the differences of the top level, and so on, down to those of pairs of
     bins.
 
-    Examples
-    --------
     >>> coefficients(np.array([5, 2, 7, 1, 4]))
     array([19, 11, -1,  3,  6])
     """

@@ -37,5 +37,4 @@ MECHANISM = Mechanism(
 
 
 def __getattr__(name: str) -> Any:
-    """Load the code on first use."""
     return member(__name__, name)

@@ -19,16 +19,10 @@ from models.arithmetic.arrays import Floats
 class InputCounts:
     """Counts along a hierarchy that somebody else has noised or estimated.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    counts : int64 or float64 array, shape (regions,)
-        0 where nothing was measured.
-    measured : bool array, shape (regions,)
-        True for every region of the last level.
-    errors : float64 array, shape (regions,), optional
-        Standard errors, NaN where nothing was measured, or a fixed count has none. Default: all counts are
-        equally uncertain.
+    - counts, int64 or float64 array, shape (regions,): 0 where nothing was measured.
+    - measured, shape (regions,): True for every region of the last level.
+    - errors, float64 array, shape (regions,): standard errors, NaN where nothing was measured, or a fixed
+      count has none. Default: all counts are equally uncertain.
     """
 
     hierarchy: Hierarchy
@@ -57,11 +51,8 @@ class InputCounts:
     def fixed_level(self, levels: Sequence[str]) -> int:
         """The finest of the levels whose counts stay as given; these are checked.
 
-        Raises
-        ------
-        InputError
-            If there is no such level, a count there is missing, negative or not whole, or the counts of a
-            coarser fixed level are not the sums of those of the finest one.
+        Raises `InputError` if there is no such level, a count there is missing, negative or not whole, or the
+        counts of a coarser fixed level are not the sums of those of the finest one.
         """
         there = self.hierarchy.levels
         for name in levels:

@@ -41,13 +41,8 @@ EXACT = 1e-9
 class RepairIntervals:
     """Intervals from the given counts, if their errors are independent, unbiased and nearly normal.
 
-    Parameters
-    ----------
-    release : Written
-    given : InputCounts
-        With standard errors.
-    variance : array, shape (regions,)
-        Of each count; infinite if it was not given.
+    - given: with standard errors.
+    - variance, shape (regions,): of each count; infinite if it was not given.
     """
 
     release: Written
@@ -109,10 +104,7 @@ class RepairIntervals:
 def intervals(release: Written) -> RepairIntervals:
     """The intervals of a repair.
 
-    Raises
-    ------
-    InputError
-        If its counts were given without standard errors.
+    Raises `InputError` if its counts were given without standard errors.
     """
     given = given_of(release.table, release.regions[AXIS])
     if given.errors is None:

@@ -36,7 +36,6 @@ class Repair(Release):
     ledger: Ledger = field(init=False)
 
     def __repr__(self) -> str:
-        """A summary in one line."""
         proved, solved = count_proved(line.line for line in self.proved)
         steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Repair({self.mechanism}: {len(self.table):,} rows, {steps})"
@@ -142,10 +141,7 @@ def repair(
 def released(given: InputCounts, options: Options, solve: Solving) -> tuple[Any, dict[str, Any]]:
     """The table and the settings of a repair, from the given counts; `solve` solves the problems.
 
-    Raises
-    ------
-    InputError, NotSolved
-        As `repaired`.
+    Raises `InputError`, `NotSolved` (as `repaired`).
     """
     counts = repaired(given, options, solve)
     return table_of(given, counts, options), settings_of(given, options)

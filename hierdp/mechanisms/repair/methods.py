@@ -62,10 +62,7 @@ METHODS = {
 class Options:
     """The chosen method and its options, checked.
 
-    Raises
-    ------
-    InputError
-        If there is no such method, or it does not take an option.
+    Raises `InputError` if there is no such method, or it does not take an option.
     """
 
     method: str
@@ -103,19 +100,8 @@ class Options:
 def repaired(given: InputCounts, options: Options, solving: Solving = Step.solve) -> NDArray[Any]:
     """The repaired counts of all regions: float64, or int64 if the method's counts are whole.
 
-    Parameters
-    ----------
-    given : InputCounts
-    options : Options
-    solving : callable
-        Solves the problems, or looks up saved answers.
-
-    Raises
-    ------
-    InputError
-        If the counts do not suit the method or its options.
-    NotSolved
-        If no counts within the window add up.
+    Raises `InputError` if the counts do not suit the method or its options; `NotSolved` if no counts within
+    the window add up.
     """
     options.check(given)
     return _REPAIRS[options.method](given, options, solving)
@@ -156,7 +142,6 @@ def _hierarchy_qip(given: InputCounts, options: Options, solving: Solving) -> ND
 
 
 def _refuse_narrow(given: InputCounts, qip: HierarchyQIP, nodes: Ints) -> None:
-    """Refuse a window that leaves no answer, and say where."""
     if not qip.why_infeasible():
         return
     least, most = (np.ravel(side) for side in qip.reach)

@@ -36,27 +36,16 @@ def read_given(
 ) -> InputCounts:
     """The counts in a table, with their regions.
 
-    Parameters
-    ----------
-    source : path, DataFrame, Arrow or Ibis table, or Measurements
-        One row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
-        filled; a row without any is that of the root.
-    levels : sequence of str
-        The columns of regions, from coarse to fine.
-    count, standard_error : str
-        Columns of numbers.
-    root, root_level : str
-        Names of the region above all others, and of its level.
-    fixed : sequence of str
-        Levels whose counts may have an empty standard error.
-    by : sequence of str
-        Columns that tell independent tables apart: one more level, above the others.
+    - source: one row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
+      filled; a row without any is that of the root.
+    - levels: the columns of regions, from coarse to fine.
+    - count, standard_error: columns of numbers.
+    - root, root_level: names of the region above all others, and of its level.
+    - fixed: levels whose counts may have an empty standard error.
+    - by: columns that tell independent tables apart: one more level, above the others.
 
-    Raises
-    ------
-    InputError
-        If a column is missing or does not hold such values, a region has two rows, an inner region has no
-        regions below it, or a region of the last level has no row. The message names the region.
+    Raises `InputError` if a column is missing or does not hold such values, a region has two rows, an inner
+    region has no regions below it, or a region of the last level has no row. The message names the region.
     """
     levels, by = as_names(levels), as_names(by)
     table = read(source.to_frame() if isinstance(source, Measurements) else source)
@@ -113,7 +102,6 @@ def _with_keys(
 
 
 def _depths(columns: Sequence[NDArray[Any]], levels: Sequence[str]) -> Ints:
-    """The number of levels that each row fills."""
     filled = np.array([[value is not None for value in column] for column in columns])
     depth = filled.sum(axis=0)
     for k in range(1, len(levels)):
@@ -139,7 +127,6 @@ def _hierarchy(
 
 
 def _nodes(hierarchy: Hierarchy, columns: Sequence[NDArray[Any]], depth: Ints) -> Ints:
-    """The region of each row, whose levels above must be its parents."""
     import pandas as pd
 
     tree = hierarchy.tree

@@ -18,22 +18,13 @@ from models.arithmetic.arrays import Ints
 def subtrees(tree: Tree, level: int, measured: NDArray[np.bool_]) -> Iterator[tuple[Ints, Tree]]:
     """For each node of a level, the tree of the measured nodes below it.
 
-    Parameters
-    ----------
-    tree : Tree
-    level : int
-        The roots are the nodes of this level, in their order; they are kept whether measured or not.
-    measured : bool array, shape (nodes,)
-        True for every leaf.
+    - level: the roots are the nodes of this level, in their order; they are kept whether measured or not.
+    - measured, shape (nodes,): True for every leaf.
 
-    Yields
-    ------
-    nodes : int64 array
-        The kept nodes, in the order of the subtree's nodes.
-    subtree : Tree
+    Yields:
+    - nodes (int64 array): the kept nodes, in the order of the subtree's nodes.
+    - subtree
 
-    Examples
-    --------
     >>> tree = Tree([[0, 0], [0, 0, 1], [0, 1, 2]])
     >>> measured = np.array([True, False, True, True, True, False, True, True, True])
     >>> for nodes, below in subtrees(tree, 0, measured):

@@ -58,10 +58,8 @@ def levels(
 def _true(data: InputCounts, places: Hierarchy) -> Any:
     """The true count of each region of the release.
 
-    Raises
-    ------
-    InputError
-        If the true table has other regions, or an inner region's count is not the sum of those below it.
+    Raises `InputError` if the true table has other regions, or an inner region's count is not the sum of
+    those below it.
     """
     own, tree = data.hierarchy, data.hierarchy.tree
     for level, known in enumerate(places.names):

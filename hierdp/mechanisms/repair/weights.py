@@ -17,20 +17,12 @@ FINENESS = 1_000
 def whole_weights(tree: Tree, variance: Floats, largest: float) -> Ints:
     """Whole weights of the nodes; 0 for infinite variance.
 
-    Parameters
-    ----------
-    tree : Tree
-    variance : float64 array, shape (nodes,)
-    largest : float
-        An upper bound on counts and changes, which the costs along the tree must fit into 60 bits with.
+    - variance, float64 array, shape (nodes,)
+    - largest: an upper bound on counts and changes, which the costs along the tree must fit into 60 bits
+      with.
 
-    Raises
-    ------
-    InputError
-        If there is no room for weights that differ as much as these variances.
+    Raises `InputError` if there is no room for weights that differ as much as these variances.
 
-    Examples
-    --------
     >>> whole_weights(Tree([[0, 0]]), np.array([np.inf, 4.0, 1.0]), largest=100).tolist()
     [0, 1, 4]
     """

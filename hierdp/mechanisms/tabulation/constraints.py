@@ -19,20 +19,12 @@ def constraints_of(
 ) -> Constraints:
     """The constraints of a plan in each region; what they imply for the levels above is included.
 
-    Parameters
-    ----------
-    queries : Queries
-    regions : Hierarchy
-    counts : sequence of arrays
-        For each level from the root, shape (regions of the level, cells). Only their invariants are used,
-        which are published: the true histograms at a release, and the released ones at a check.
-    bounded : bool
-        Whether neighbouring tables have the same number of persons; then it is an invariant.
+    - counts: for each level from the root, shape (regions of the level, cells). Only their invariants are
+      used, which are published: the true histograms at a release, and the released ones at a check.
+    - bounded: whether neighbouring tables have the same number of persons; then it is an invariant.
 
-    Raises
-    ------
-    InputError
-        If a bound names a region that does not exist, or the constraints of one sum contradict each other.
+    Raises `InputError` if a bound names a region that does not exist, or the constraints of one sum
+    contradict each other.
     """
     levels = regions.levels
     fixed = queries.invariants(levels[0], bounded)

@@ -32,14 +32,8 @@ Named = tuple[Sequence[str], Sequence[str]]
 class NoTables(NotSolved):
     """A step has no answer, perhaps because constraints contradict each other.
 
-    Parameters
-    ----------
-    failure : Exception
-        What ended the step.
-    name : str
-        For the message.
-    given : Family or JointTables
-    named : pair of sequences of str
+    - failure: what ended the step.
+    - name: for the message.
     """
 
     def __init__(self, failure: Exception, name: str, given: Family | JointTables, named: Named) -> None:
@@ -66,12 +60,8 @@ def about(name: str, given: Family | JointTables, named: Named) -> Iterator[None
 def explaining() -> Iterator[None]:
     """Search for the reason of `NoTables`.
 
-    Raises
-    ------
-    InputError
-        If constraints contradict each other; the message lists some that do, as few as possible.
-    NotSolved, ValueError
-        If a step has no answer for another reason.
+    Raises `InputError` if constraints contradict each other; the message lists some that do, as few as
+    possible; `NotSolved`, `ValueError` if a step has no answer for another reason.
     """
     try:
         yield
@@ -85,10 +75,7 @@ def explaining() -> Iterator[None]:
 def refuse_contradictions(name: str, given: Family | JointTables, named: Named) -> None:
     """Refuse constraints that no whole tables satisfy, before there are noisy answers; see `NoTables`.
 
-    Raises
-    ------
-    InputError
-        If there are no such tables, or HiGHS does not find out.
+    Raises `InputError` if there are no such tables, or HiGHS does not find out.
     """
     from solvers import solve
 

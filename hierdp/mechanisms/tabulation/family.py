@@ -23,26 +23,14 @@ def whole_histograms(
 ) -> Ints:
     """The children's histograms: non-negative least squares in passes, then rounding.
 
-    Parameters
-    ----------
-    solve : callable
-    name : str
-        The parent's name, with its level.
-    family : Family
-    passes : sequence of tuples of int
-        The positions of each pass's queries. A pass without a measured query that refines all its others
-        joins the next one. The last pass needs one that counts every cell alone.
-    rounding : sequence of int
-        The positions of the queries whose change by rounding is least.
+    - name: the parent's name, with its level.
+    - passes: the positions of each pass's queries. A pass without a measured query that refines all its
+      others joins the next one. The last pass needs one that counts every cell alone.
+    - rounding: the positions of the queries whose change by rounding is least.
 
-    Returns
-    -------
-    int64 array, shape (children, cells)
+    Returns int64 array, shape (children, cells).
 
-    Raises
-    ------
-    NoTables
-        If a step has no answer.
+    Raises `NoTables` if a step has no answer.
     """
     if family.parent is not None and not family.parent.any():
         return np.zeros((len(family.noisy), family.workload.cells), np.int64)

@@ -43,14 +43,8 @@ from models.arithmetic.arrays import Flags, Floats
 class TabulationIntervals:
     """Intervals from all marginals of all levels; which were measured does not depend on any answer.
 
-    Parameters
-    ----------
-    release : Written
-
-    Raises
-    ------
-    InputError
-        If it has no measurements, or others than its plan; or they do not determine all tables.
+    Raises `InputError` if it has no measurements, or others than its plan; or they do not determine all
+    tables.
     """
 
     release: Written

@@ -22,10 +22,7 @@ WHOLE_UP_TO = 2**20
 def refuse_large(regions: int, cells: int) -> None:
     """Refuse more cells than an integer program can have. This is known before noise is drawn.
 
-    Raises
-    ------
-    InputError
-        If there are more than `LARGEST` cells of all regions together.
+    Raises `InputError` if there are more than `LARGEST` cells of all regions together.
     """
     number = regions * cells
     if number > LARGEST:
@@ -38,10 +35,7 @@ def refuse_large(regions: int, cells: int) -> None:
 def joint_model(measured: Measured, constraints: Constraints) -> JointTables:
     """One integer program over the tables of all regions.
 
-    Raises
-    ------
-    InputError
-        If constraints contradict each other, or there are more than `LARGEST` cells.
+    Raises `InputError` if constraints contradict each other, or there are more than `LARGEST` cells.
     """
     tree, workload = measured.tree, measured.workload
     refuse_large(tree.size, workload.cells)
@@ -66,8 +60,6 @@ def in_whole_numbers(weights: Floats) -> Array:
     the costs and prices of the integer program are whole, too: it is solved sooner, and often proved without
     a gap.
 
-    Examples
-    --------
     >>> in_whole_numbers(np.array([[0.1, 0.25], [0.0, 0.05]]))
     array([[2, 5],
            [0, 1]])

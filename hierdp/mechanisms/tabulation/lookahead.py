@@ -39,22 +39,13 @@ INSTEAD = (
 def refuse_dead_ends(method: str, workload: Workload, constraints: Constraints, regions: Hierarchy) -> None:
     """Refuse constraints with which a method might find no tables.
 
-    Parameters
-    ----------
-    method : str
-        GLS takes only sums that are fixed, which are those of a table, so nothing is refused. Joint decides
-        all levels at once, and needs tables that satisfy all constraints.
-    workload : Workload
-    constraints : Constraints
-        With those that they imply for the levels above.
-    regions : Hierarchy
+    - method: GLS takes only sums that are fixed, which are those of a table, so nothing is refused. Joint
+      decides all levels at once, and needs tables that satisfy all constraints.
+    - constraints: with those that they imply for the levels above.
 
-    Raises
-    ------
-    InputError
-        If no tables satisfy the constraints. Level by level, also if bounded sums cross below the root, or a
-        region may get a table that cannot be divided among its children. The message names the sums and the
-        region.
+    Raises `InputError` if no tables satisfy the constraints. Level by level, also if bounded sums cross below
+    the root, or a region may get a table that cannot be divided among its children. The message names the
+    sums and the region.
     """
     if method == "Joint":
         _refuse_joint(workload, constraints, regions)

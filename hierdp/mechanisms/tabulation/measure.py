@@ -24,14 +24,8 @@ LevelQueries = list[tuple[Share, Query]]
 def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -> LevelQueries:
     """The queries of every level from the root, in the order in which they are measured.
 
-    Parameters
-    ----------
-    queries : Queries
-    places : Hierarchy
-    unit : Unit
-        Whom the guarantee protects; see `hierdp.mechanisms.tabulation.budget`.
-    rho : float
-        The zCDP budget of all queries. Each share of it is rounded down.
+    - unit: whom the guarantee protects; see `hierdp.mechanisms.tabulation.budget`.
+    - rho: the zCDP budget of all queries. Each share of it is rounded down.
     """
     sensitivity = root_of(unit.squared_sensitivity)
     found = []
@@ -63,12 +57,8 @@ def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -
 def noisy_answers(queries: Queries, places: Hierarchy, unit: Unit, rho: float, measure: Measure) -> Measured:
     """Measure every query of every level: discrete Gaussian noise, one draw an answer.
 
-    Parameters
-    ----------
-    queries, places, unit, rho
-        As in `level_queries`.
-    measure : callable
-        Answers queries about the true histograms of each level, shape (regions of the level, cells).
+    - queries, places, unit, rho: as in `level_queries`.
+    - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).
     """
     workload, sizes = queries.workload, places.tree.level_sizes
     noisy = [np.zeros((int(size), workload.size), np.int64) for size in sizes]

@@ -244,10 +244,8 @@ def loss_of(
 def unit_of(persons: Persons | None, bounded: bool) -> Unit:
     """Whom the guarantee protects.
 
-    Raises
-    ------
-    InputError
-        If persons have several rows and the total is public, which joining or leaving changes.
+    Raises `InputError` if persons have several rows and the total is public, which joining or leaving
+    changes.
     """
     if persons is None:
         return Unit(bounded)
@@ -343,29 +341,16 @@ def released_tables(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """Measure every level, then make the noisy answers into tables: a release, without its record.
 
-    Parameters
-    ----------
-    queries : Queries
-    places : Hierarchy
-    unit : Unit
-    rho : float
-        The zCDP budget.
-    constraints : Constraints
-        Public facts: invariants, bounds and structural zeros; of tables with a public total, that total, too.
-    measure : callable
-        Answers queries about the true histograms of each level, shape (regions of the level, cells).
-    solve : callable
-        Solves models.
-    method : str
-        One of `METHODS`.
-    backend : str, optional
-        The solver, for the settings.
+    - rho: the zCDP budget.
+    - constraints: public facts: invariants, bounds and structural zeros; of tables with a public total, that
+      total, too.
+    - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).
+    - method: one of `METHODS`.
+    - backend: the solver, for the settings.
 
-    Returns
-    -------
-    table : DataFrame
-    settings : dict
-        The settings for the manifest.
+    Returns:
+    - table
+    - settings: the settings for the manifest.
     """
     how = settings_for(method, queries, places.levels, shares(queries, places.levels, unit))
     run = methods.METHODS[method]

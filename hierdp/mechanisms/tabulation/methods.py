@@ -37,15 +37,10 @@ Made = tuple[Tables, list[Floats] | None]
 class Settings:
     """Options of the methods.
 
-    Attributes
-    ----------
-    passes : tuple of tuples of int
-        The positions of the queries of each pass of TopDown's least squares.
-    rounding : tuple of int, optional
-        The positions of the queries whose change by rounding is least. Default: queries that nest, from the
-        first; see `hierdp.mechanisms.tabulation.family.nested`.
-    weights : tuple of float, optional
-        How much TopDown's least squares counts each query, relative to the inverse of its variance.
+    - passes: the positions of the queries of each pass of TopDown's least squares.
+    - rounding: the positions of the queries whose change by rounding is least. Default: queries that nest,
+      from the first; see `hierdp.mechanisms.tabulation.family.nested`.
+    - weights: how much TopDown's least squares counts each query, relative to the inverse of its variance.
     """
 
     passes: tuple[tuple[int, ...], ...]
@@ -90,10 +85,7 @@ def blue_down(measured: Measured, constraints: Constraints, _: Settings, solve: 
 def least_squares(measured: Measured, constraints: Constraints, _: Settings, solve: Solving) -> Made:
     """The best linear unbiased estimate: fractional and signed; fixed sums hold up to rounding.
 
-    Raises
-    ------
-    InputError
-        If there are bounds or structural zeros, which no unbiased estimate keeps.
+    Raises `InputError` if there are bounds or structural zeros, which no unbiased estimate keeps.
     """
     if constraints.zeros.any() or any(
         np.any((low < high) & ((low > 0) | (high < np.inf)))

@@ -23,12 +23,8 @@ from models.arithmetic.arrays import Flags, Floats, Ints
 class NestedSums:
     """Sums of cells as a tree: the parts of a sum are disjoint and cover it. The last one has all cells.
 
-    Attributes
-    ----------
-    answers : list of int arrays
-        For each sum, its positions among the answers of a workload; none if no answer is this sum.
-    parts : list of int arrays
-        For each sum, the sums that divide it, which come before it; none if it is not divided.
+    - answers: for each sum, its positions among the answers of a workload; none if no answer is this sum.
+    - parts: for each sum, the sums that divide it, which come before it; none if it is not divided.
     """
 
     answers: list[Ints]
@@ -38,11 +34,8 @@ class NestedSums:
     def of(cls, sums: Workload, chosen: Flags, zeros: Flags) -> NestedSums | tuple[int, int]:
         """The chosen answers of a workload on the cells that can be positive; two that cross if any do.
 
-        Parameters
-        ----------
-        sums : Workload
-        chosen : bool array, shape (sums.size,)
-        zeros : bool array, shape (cells,)
+        - chosen, shape (sums.size,)
+        - zeros, shape (cells,)
         """
         possible = sums.matrix[:, ~zeros]
         rows = np.flatnonzero(chosen & (np.asarray(possible.sum(axis=1)).ravel() > 0))
@@ -107,14 +100,9 @@ class NestedSums:
     def added_up(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """Bounds of each sum: its own, and those of its parts added up. They may contradict each other.
 
-        Parameters
-        ----------
-        lower, upper : float arrays, shape (regions, answers)
-            Bounds of the workload's answers.
+        - lower, upper, float arrays, shape (regions, answers): bounds of the workload's answers.
 
-        Returns
-        -------
-        pair of float arrays, shape (sums, regions)
+        Returns pair of float arrays, shape (sums, regions).
         """
         low, high = np.zeros((len(self.parts), len(lower))), np.full((len(self.parts), len(lower)), np.inf)
         for k, these in enumerate(self.answers):
@@ -139,11 +127,8 @@ class NestedSums:
     def raise_bounds(self, lower: Floats, upper: Floats, low: Floats, high: Floats) -> None:
         """Tighten bounds of answers, in place, where they and other sums do not already imply it.
 
-        Parameters
-        ----------
-        lower, upper : float arrays, shape (regions, answers)
-        low, high : float arrays, shape (sums, regions)
-            What each sum must also be between.
+        - lower, upper, float arrays, shape (regions, answers)
+        - low, high, float arrays, shape (sums, regions): what each sum must also be between.
         """
         held = self.tight(*self.added_up(lower, upper))
         for k, these in enumerate(self.answers):
@@ -158,18 +143,11 @@ class NestedSums:
         As a sum grows from its lower bound, the most that its chosen parts can have grows with it at first,
         and then stays; the least stays at first, and then grows.
 
-        Parameters
-        ----------
-        k : int
-            The sum that they are in.
-        chosen : bool array, shape (sums,)
-            The undivided sums.
-        low, high : float arrays, shape (sums, regions)
-            As from `tight`.
+        - k: the sum that they are in.
+        - chosen, shape (sums,): the undivided sums.
+        - low, high, float arrays, shape (sums, regions): as from `tight`.
 
-        Returns
-        -------
-        pair of float arrays, shape (regions,)
+        Returns pair of float arrays, shape (regions,).
         """
         room = high - low
         most, least = np.where(chosen[:, None], low, 0.0), np.where(chosen[:, None], low, 0.0)

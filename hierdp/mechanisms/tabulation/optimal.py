@@ -44,14 +44,9 @@ PARTS = 1_000_000
 class Optimal:
     """The best split.
 
-    Attributes
-    ----------
-    shares : mapping
-        The entries `level_shares` and `query_shares` of a plan.
-    proof : Certificate
-        Of these shares: they are rounded to `PARTS`, so the gap is small, and not 0.
-    given : float
-        The same error with the plan's own shares.
+    - shares: the entries `level_shares` and `query_shares` of a plan.
+    - proof: of these shares: they are rounded to `PARTS`, so the gap is small, and not 0.
+    - given: the same error with the plan's own shares.
     """
 
     shares: dict[str, Any]
@@ -79,25 +74,13 @@ def optimal(
 ) -> Optimal:
     """The split of ρ among the plan's queries on all levels.
 
-    Parameters
-    ----------
-    method : str
-    queries : Queries
-        With marginals only.
-    places : Hierarchy
-        Its root, and its numbers of regions by level.
-    unit : Unit
-    rho : float
-    targets : sequence of str
-        ``LEVEL:QUERY`` or ``LEVEL:QUERY=WEIGHT``: errors that count, by this weight of their variance.
-    largest : bool
-        Whether the largest weighted variance is minimized, in place of their sum.
+    - queries: with marginals only.
+    - places: its root, and its numbers of regions by level.
+    - targets: ``LEVEL:QUERY`` or ``LEVEL:QUERY=WEIGHT``: errors that count, by this weight of their variance.
+    - largest: whether the largest weighted variance is minimized, in place of their sum.
 
-    Raises
-    ------
-    InputError
-        If a target names no level or marginal, has no weight above 0, or all answers of it are public; or a
-        query recodes an attribute.
+    Raises `InputError` if a target names no level or marginal, has no weight above 0, or all answers of it
+    are public; or a query recodes an attribute.
     """
     names, levels = queries.plan.queries, places.levels
     for name in names:
@@ -158,7 +141,6 @@ def _part(queries: Queries, sizes: Floats, level: int, query: str, up: bool = Tr
 
 
 def _known(queries: Queries, levels: Sequence[str], sizes: Floats, bounded: bool) -> Floats:
-    """Which parts are public, by invariants."""
     found = np.zeros((sizes.size, 1 << len(queries.shape)), dtype=bool)
     for level, query in queries.invariants(levels[0], bounded):
         if queries.workload_of([query]).is_marginal:

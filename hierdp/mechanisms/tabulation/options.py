@@ -48,10 +48,7 @@ def settings_for(
 
     The number of regions, of all levels, is None as long as it is not known.
 
-    Raises
-    ------
-    InputError
-        If the method cannot work with the plan. This is known before noise is drawn.
+    Raises `InputError` if the method cannot work with the plan. This is known before noise is drawn.
     """
     plan = queries.plan
     if method == "Joint" and regions is not None:
@@ -95,10 +92,7 @@ def refuse_unused(method: str, queries: Queries, measured: Sequence[Share]) -> N
     Least squares over all regions takes marginals, which are diagonal in one basis. A recode is not: its
     coarse categories hold different numbers of categories.
 
-    Raises
-    ------
-    InputError
-        If a recoded query is measured; the message names it.
+    Raises `InputError` if a recoded query is measured; the message names it.
     """
     if method not in OVER_THE_TREE:
         return

@@ -26,18 +26,12 @@ exact in floats, in any order."""
 class Family:
     """One parent's children: their noisy answers, and the constraints.
 
-    Attributes
-    ----------
-    workload : Workload
-    noisy : array, shape (children, workload.size)
-    weights : float array, shape (queries,) or (children, queries)
-    parent : int64 array, shape (cells,), or None
-        None for the root, which is treated as the only child of no parent.
-    zeros : bool array, shape (cells,)
-    sums : Workload or None
-    lower, upper : float arrays, shape (children, sums.size)
-    regions, names : tuples of str
-        The names of the children and of the sums, for messages.
+    - noisy, shape (children, workload.size)
+    - weights, shape (queries,) or (children, queries)
+    - parent, int64 array, shape (cells,): None for the root, which is treated as the only child of no parent.
+    - zeros, shape (cells,)
+    - lower, upper, float arrays, shape (children, sums.size)
+    - regions, names: the names of the children and of the sums, for messages.
     """
 
     workload: Workload
@@ -96,13 +90,9 @@ class Family:
     def over(self, queries: tuple[int, ...], fixed: list[tuple[Workload, Floats]]) -> Family:
         """The family whose histograms have one cell for each answer of the finest of some queries.
 
-        Parameters
-        ----------
-        queries : tuple of int
-            The positions of the queries of a pass, with one that refines all the others.
-        fixed : list of (Workload, array)
-            One query each, over the same attributes as the workload, and the children's answers to it from
-            earlier passes, which are kept.
+        - queries: the positions of the queries of a pass, with one that refines all the others.
+        - fixed: one query each, over the same attributes as the workload, and the children's answers to it
+          from earlier passes, which are kept.
         """
         if not fixed and self._is_all(queries):
             return self.implied()
@@ -221,10 +211,7 @@ def snapped(x: Floats, family: Family) -> Floats:
 
     What rounding changes in a sum over the children goes to those with the most room.
 
-    Parameters
-    ----------
-    x : float array, shape (children, cells)
-    family : Family
+    - x, shape (children, cells)
     """
     low, high = np.zeros(x.shape), np.where(family.zeros, 0.0, np.full(x.shape, np.inf))
     if family.sums is not None:

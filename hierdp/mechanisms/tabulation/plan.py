@@ -43,14 +43,9 @@ class Recode:
 class Bound:
     """A public lower or upper bound on answers of a query in the regions of a level.
 
-    Attributes
-    ----------
-    level, query : str
-    lower, upper : int, or mapping of str to int, optional
-        One number for every region of the level, or a number for each region by name; a region that is not
-        named has no bound.
-    answer : mapping of str to tuple of str
-        The answers that are bounded; default: all.
+    - lower, upper: one number for every region of the level, or a number for each region by name; a region
+      that is not named has no bound.
+    - answer: the answers that are bounded; default: all.
     """
 
     level: str
@@ -117,7 +112,6 @@ class TabulationPlan:
     weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check names, and use the default queries if there are none."""
         if not self.attributes:
             raise InputError("no attributes: name at least one column of categories (--attribute)")
         for name, categories in self.attributes.items():

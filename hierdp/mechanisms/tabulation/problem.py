@@ -20,16 +20,11 @@ from models.tree import Tree
 class Measured:
     """The noisy answers of every region to a workload.
 
-    Parameters
-    ----------
-    regions : Hierarchy
-    workload : Workload
-        The queries, over all attributes.
-    noisy : sequence of int64 arrays
-        For each level from the root, shape (regions of the level, workload.size); ignored where a query was
-        not measured.
-    variance : float array, shape (levels, queries)
-        The variance of each query's noise; infinite if it was not measured on that level.
+    - workload: the queries, over all attributes.
+    - noisy (sequence of int64 arrays): for each level from the root, shape (regions of the level,
+      workload.size); ignored where a query was not measured.
+    - variance, shape (levels, queries): the variance of each query's noise; infinite if it was not measured
+      on that level.
     """
 
     regions: Hierarchy
@@ -58,17 +53,11 @@ class Measured:
 class Constraints:
     """What every table has to satisfy. Public.
 
-    Parameters
-    ----------
-    zeros : bool array, shape (cells,)
-        Structural zeros: combinations of categories that cannot occur in any region.
-    sums : Workload or None
-        Sums that are fixed or bounded, over the same attributes as the workload.
-    lower, upper : sequences of arrays
-        For each level, shape (regions of the level, sums.size): whole, or infinite if there is no bound. A
-        sum with equal bounds is fixed (an invariant).
-    names : sequence of str
-        The name of each sum, for messages; shape (sums.size,).
+    - zeros, shape (cells,): structural zeros: combinations of categories that cannot occur in any region.
+    - sums: sums that are fixed or bounded, over the same attributes as the workload.
+    - lower, upper: for each level, shape (regions of the level, sums.size): whole, or infinite if there is no
+      bound. A sum with equal bounds is fixed (an invariant).
+    - names: the name of each sum, for messages; shape (sums.size,).
     """
 
     zeros: Flags
@@ -83,10 +72,8 @@ class Constraints:
         If the bounded sums nest, a child's bounds are first tightened by each other. With a fixed total, for
         example, an upper bound on one group is a lower bound on the others.
 
-        Raises
-        ------
-        InputError
-            If a sum's lower bound is then above its upper bound; the message names the region and the sum.
+        Raises `InputError` if a sum's lower bound is then above its upper bound; the message names the region
+        and the sum.
         """
         if self.sums is None:
             return self

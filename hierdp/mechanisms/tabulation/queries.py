@@ -22,13 +22,9 @@ MOST_CELLS = 2**20
 class Variable:
     """An attribute, or a recode of one: the coarse category of each of its categories.
 
-    Attributes
-    ----------
-    axis : int
-        The attribute's position.
-    codes : int64 array, shape (categories,)
-    labels : tuple of str
-        The names of the coarse categories 0, 1, …
+    - axis: the attribute's position.
+    - codes, int64 array, shape (categories,)
+    - labels: the names of the coarse categories 0, 1, …
     """
 
     axis: int
@@ -40,18 +36,10 @@ class Variable:
 class Queries:
     """The cells of a plan whose attributes all have categories.
 
-    Parameters
-    ----------
-    plan : TabulationPlan
+    Raises `InputError` if a recode, a structural zero or a bound names a category that is not in the list; a
+    category has no coarser one; two queries are the same; there are too many cells; or no table can keep a
+    bound.
 
-    Raises
-    ------
-    InputError
-        If a recode, a structural zero or a bound names a category that is not in the list; a category has no
-        coarser one; two queries are the same; there are too many cells; or no table can keep a bound.
-
-    Examples
-    --------
     >>> from hierdp.mechanisms.tabulation.plan import plan_of
     >>> queries = Queries(plan_of({"attributes": {"group": ["a", "b", "c"], "age": ["old", "young"]}},
     ...                           zeros=["group=c,age=young"]))
@@ -173,11 +161,7 @@ class Queries:
     def invariants(self, root: str, bounded: bool) -> tuple[tuple[str, str], ...]:
         """The plan's invariants, and the root's total if neighbouring tables have the same number of persons.
 
-        Parameters
-        ----------
-        root : str
-            The name of the root's level.
-        bounded : bool
+        - root: the name of the root's level.
         """
         own, top = self.plan.invariants, (root, TOTAL)
         return own if not bounded or top in own else (top, *own)

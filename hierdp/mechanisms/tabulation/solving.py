@@ -30,12 +30,8 @@ def solve_step(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
     A backend's answer is accepted as by `hierdp.record.step.require_proved`. If prices prove it only up to a
     gap, the step's bound states the gap.
 
-    Raises
-    ------
-    NotProved
-        If the certificate does not prove a fast path's answer optimal.
-    NotSolved
-        If there is no answer.
+    Raises `NotProved` if the certificate does not prove a fast path's answer optimal; `NotSolved` if there is
+    no answer.
     """
     from solvers import solve
 

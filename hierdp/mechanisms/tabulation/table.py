@@ -24,14 +24,8 @@ def table_of(
 ) -> DataFrame:
     """The positive counts; or, with standard errors, all counts.
 
-    Parameters
-    ----------
-    queries : Queries
-    regions : Hierarchy
-    counts : sequence of arrays
-        For each level from the root, shape (regions of the level, cells).
-    errors : sequence of arrays, optional
-        The standard error of every cell of a region, shape (regions of the level,).
+    - counts: for each level from the root, shape (regions of the level, cells).
+    - errors: the standard error of every cell of a region, shape (regions of the level,).
     """
     import pandas as pd
 
@@ -70,10 +64,7 @@ def _parents(regions: Hierarchy, level: int, region: Ints) -> Any:
 def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Array]:
     """The inverse of `table_of`: for each level from the root, shape (regions of the level, cells).
 
-    Raises
-    ------
-    InputError
-        If a row has a region or a category that does not exist, or the same ones as another.
+    Raises `InputError` if a row has a region or a category that does not exist, or the same ones as another.
     """
     import pandas as pd
 
@@ -92,10 +83,7 @@ def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Ar
 def places_in(table: DataFrame, queries: Queries, regions: Hierarchy, level: int) -> tuple[Ints, Ints]:
     """The region and the cell of each row of a level.
 
-    Raises
-    ------
-    InputError
-        If a row has a region or a category that does not exist.
+    Raises `InputError` if a row has a region or a category that does not exist.
     """
     rows = table[table["level"] == level]
     cell = np.zeros(len(rows), np.int64)

@@ -23,10 +23,7 @@ def tree_model(measured: Measured, constraints: Constraints | None = None) -> Bl
     Recoded queries are left out: they are not diagonal in the basis that makes the time linear. Sums that are
     fixed in all regions of a level are measurements with the variance `FIXED`.
 
-    Raises
-    ------
-    InputError
-        If the last level's marginals do not determine its tables.
+    Raises `InputError` if the last level's marginals do not determine its tables.
     """
     workload = measured.workload
     marginals = [
@@ -81,9 +78,7 @@ def subtree_weights(measured: Measured) -> Floats:
     its weights are found by inclusion and exclusion. A weight under 0 is set to 0: it occurs only if subtrees
     have different shapes, and is then small.
 
-    Returns
-    -------
-    float array, shape (nodes, queries)
+    Returns shape (nodes, queries).
     """
     information = tree_model(measured).subtree_information
     shape, whole = measured.workload.shape, every_marginal(measured)

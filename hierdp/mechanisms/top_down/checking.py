@@ -55,10 +55,7 @@ def options_of(manifest: Mapping[str, Any], regions: Regions) -> dict[str, Any]:
 def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
     """The axes in the settings, and the unknown region, without counts.
 
-    Raises
-    ------
-    Differs
-        If an axis does not have that region.
+    Raises `Differs` if an axis does not have that region.
     """
     names, unknown = tuple(settings["axes"]), settings.get("unknown")
     axes = tuple(regions[name] for name in names)

@@ -270,10 +270,7 @@ def _finest(
 def flows_of(axes: Mapping[str, Any]) -> Flows:
     """Axes without counts: hierarchies, or numbers of regions by level.
 
-    Raises
-    ------
-    InputError
-        If an axis is neither.
+    Raises `InputError` if an axis is neither.
     """
     if not isinstance(axes, Mapping) or not axes:
         raise InputError(
@@ -297,7 +294,6 @@ def flows_of(axes: Mapping[str, Any]) -> Flows:
 
 
 def _nodes(data: Flows, depths: Sequence[int]) -> int:
-    """The number of possible counts of a level."""
     return math.prod(int(axis.tree.level_sizes[d]) for axis, d in zip(data.axes, depths, strict=True))
 
 

@@ -62,17 +62,12 @@ from models.arithmetic.arrays import Flags, Floats, Ints
 class MeasuredLevel:
     """The measured nodes of a level.
 
-    Attributes
-    ----------
-    places : int64 array, shape (n, axes)
-        Their positions along the axes.
-    noisy : int64 array, shape (n,)
-    variance : float
-        Of the noise of each.
-    parent : int64 array, shape (n,)
-        The position of each one's parent among the measured nodes of the level above.
-    counts : int64 array, shape (n,)
-        The released counts. The children of positive ones are measured.
+    - places, int64 array, shape (n, axes): their positions along the axes.
+    - noisy, int64 array, shape (n,)
+    - variance: of the noise of each.
+    - parent, int64 array, shape (n,): the position of each one's parent among the measured nodes of the level
+      above.
+    - counts, int64 array, shape (n,): the released counts. The children of positive ones are measured.
     """
 
     places: Ints
@@ -104,14 +99,7 @@ class MeasuredLevel:
 class TopDownIntervals:
     """Intervals of a release by InfTDA or its relatives, VanillaGauss, or, of single cells, SH.
 
-    Parameters
-    ----------
-    release : Written
-
-    Raises
-    ------
-    InputError
-        If it has no measurements, or others than its table.
+    Raises `InputError` if it has no measurements, or others than its table.
     """
 
     release: Written
@@ -254,7 +242,6 @@ class TopDownIntervals:
         return self.release.manifest["mechanism"] not in ("VanillaGauss", "SH")
 
     def _finest(self, selection: Selection) -> list[Flags]:
-        """The selected regions of each axis, as those of the last level."""
         depths = depths_of(self._data.axes, self._order)
         return [
             self._down(selection.regions[name], axis, depths[selection.level][axis], depths[-1][axis])
@@ -262,7 +249,6 @@ class TopDownIntervals:
         ]
 
     def _above(self, level: int, masks: list[Flags]) -> list[tuple[int, Flags]]:
-        """Each level above, and which of its measured nodes have a part in a question about `level`."""
         return [(above, self._among(above, level, masks, every=False)) for above in range(1, level)]
 
     def _level_by_level(self, level: int, masks: list[Flags], miss: float, most: float) -> Interval:
@@ -313,7 +299,6 @@ class TopDownIntervals:
         return found
 
     def _down(self, mask: Flags, axis: int, depth: int, to: int) -> Flags:
-        """Selected regions of an axis, as those of a level below."""
         for level in range(depth, to):
             mask = mask[np.asarray(self._data.axes[axis].tree.levels[level])]
         return mask
@@ -369,7 +354,6 @@ class TopDownIntervals:
         return Level(depths, places, rows["count"].to_numpy(np.int64))
 
     def _keys(self, level: Level) -> Ints:
-        """A number for each node, by its places."""
         sizes = [int(axis.tree.level_sizes[d]) for axis, d in zip(self._data.axes, level.depths, strict=True)]
         if math.prod(sizes) >= 2**63:
             raise InputError(f"there are no intervals for levels of {math.prod(sizes):.3g} possible nodes")

@@ -26,13 +26,9 @@ from models.arithmetic.arrays import Ints
 class Level:
     """Some nodes of one level: their positions along each axis, and their counts.
 
-    Parameters
-    ----------
-    depths : tuple of int
-        The level reached on each axis.
-    places : int64 array, shape (n, axes)
-        Positions within those levels.
-    counts : int64 array, shape (n,)
+    - depths: the level reached on each axis.
+    - places, int64 array, shape (n, axes): positions within those levels.
+    - counts, int64 array, shape (n,)
     """
 
     depths: tuple[int, ...]
@@ -79,12 +75,8 @@ def finest_places(data: Flows, depths: Sequence[int]) -> int:
     node. An unknown region stands for any number of places, and every level has one. So its cells, including
     the finest, may contain all trips of a person, even if these differ in the table.
 
-    Parameters
-    ----------
-    data : Flows
-        Only the axes and the name of the unknown region are used.
-    depths : sequence of int
-        The level reached on each axis.
+    - data: only the axes and the name of the unknown region are used.
+    - depths: the level reached on each axis.
     """
     if data.unknown is not None:
         return ANY_NUMBER
@@ -184,14 +176,9 @@ class Children:
 class Nodes:
     """The nodes of one level that contain at least one of some leaves.
 
-    Parameters
-    ----------
-    level : Level
-        The nodes with the sums of their leaves.
-    parent : int64 array, shape (n,)
-        Position among the `Nodes` of the level above.
-    rank : int64 array, shape (n,)
-        The node's position among its parent's possible children.
+    - level: the nodes with the sums of their leaves.
+    - parent, int64 array, shape (n,): position among the `Nodes` of the level above.
+    - rank, int64 array, shape (n,): the node's position among its parent's possible children.
     """
 
     level: Level
@@ -209,14 +196,9 @@ class Nodes:
 def nodes_above(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints, counts: Ints) -> list[Nodes]:
     """For each level below the root, the nodes that contain a cell, with the sums of their cells.
 
-    Parameters
-    ----------
-    axes : sequence of Hierarchy
-    order : sequence of int
-        The axis that each level refines; see `refinements`.
-    cells : int64 array, shape (n, axes)
-        Positions within the last levels; distinct.
-    counts : int64 array, shape (n,)
+    - order: the axis that each level refines; see `refinements`.
+    - cells, int64 array, shape (n, axes): positions within the last levels; distinct.
+    - counts, int64 array, shape (n,)
     """
     reached = depths_of(axes, order)[1:]
     columns = _ancestors(axes, order, cells)
@@ -242,12 +224,10 @@ def nodes_above(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints, co
 
 
 def _level_of(order: Sequence[int], axis: int, depth: int) -> int:
-    """The level of the tree at which an axis reaches a depth."""
     return [level for level, refined in enumerate(order) if refined == axis][depth - 1]
 
 
 def _ancestors(axes: Sequence[Hierarchy], order: Sequence[int], cells: Ints) -> list[Ints]:
-    """For each level of the tree, the position of each cell along the refined axis."""
     columns: dict[int, Ints] = {}
     for i, axis in enumerate(axes):
         place = cells[:, i]
@@ -273,7 +253,6 @@ def _sorted(
 
 
 def _ranks(tree: Tree) -> Ints:
-    """The position of each node among its parent's children; shape (nodes,)."""
     start, child = tree.children
     ranks = np.zeros(tree.size, dtype=np.int64)
     ranks[child] = np.arange(child.size) - start[tree.parent[child]]
@@ -315,10 +294,7 @@ def table(data: Flows, levels: Sequence[Level]) -> Any:
 def refuse_clashes(axis_names: Sequence[str]) -> None:
     """Refuse names of axes that clash with columns: each axis has two columns in a release.
 
-    Raises
-    ------
-    InputError
-        If two columns would have the same name.
+    Raises `InputError` if two columns would have the same name.
     """
     columns = ["level", "count", *(f"{name}_level" for name in axis_names)]
     for name in axis_names:

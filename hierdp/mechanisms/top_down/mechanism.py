@@ -175,10 +175,8 @@ def loss_of(
 def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) -> Unit:
     """The unit of privacy: one person with `trips`, or with the rows that are counted of one person.
 
-    Raises
-    ------
-    InputError
-        If `trips` are given with persons, or persons with a public total, which joining or leaving changes.
+    Raises `InputError` if `trips` are given with persons, or persons with a public total, which joining or
+    leaving changes.
     """
     if persons is None:
         return Unit(trips, distinct, bounded)
@@ -298,21 +296,11 @@ def published(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings of a release: a function of its measurements and of public facts.
 
-    Parameters
-    ----------
-    data : Flows
-        Without counts: only the axes and the unknown region are used.
-    method : TopDownMethod
-    epsilon, delta : float
-    measure, solve : callable
-        What answers queries about `TrueCounts`, and what solves models.
-    unit : Unit
-    total : int, optional
-        The public total; only with unbounded neighbours it is not public.
-    shares, first, conversion, rule, zeros
-        As in `top_down`.
-    backend : str, optional
-        The chosen solver.
+    - data: without counts: only the axes and the unknown region are used.
+    - measure, solve: what answers queries about `TrueCounts`, and what solves models.
+    - total: the public total; only with unbounded neighbours it is not public.
+    - shares, first, conversion, rule, zeros: as in `top_down`.
+    - backend: the chosen solver.
     """
     order = refinements(data, first)
     deviation = None
@@ -358,27 +346,14 @@ def level_by_level(
 ) -> list[Level]:
     """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
 
-    Parameters
-    ----------
-    data : Flows
-        Only the axes and the unknown region are used.
-    order : sequence of int
-        The axis that each level refines.
-    budgets : sequence of float
-        See `queries.shares_of`.
-    unit : Unit
-    total : int, optional
-        The public total, with bounded neighbours.
-    zeros : Zeros, optional
-    measure : callable
-        See `published`.
-    repaired : callable
-        Gives the counts of a level's children from their noisy counts.
+    - data: only the axes and the unknown region are used.
+    - order: the axis that each level refines.
+    - budgets: see `queries.shares_of`.
+    - total: the public total, with bounded neighbours.
+    - measure: see `published`.
+    - repaired: gives the counts of a level's children from their noisy counts.
 
-    Returns
-    -------
-    list of Level
-        The nodes with a positive count, from the root.
+    Returns: the nodes with a positive count, from the root.
     """
     if total is None:
         noisy = measure(queries.total(unit, budgets[0])).answers
@@ -402,12 +377,9 @@ def all_cells(
 ) -> tuple[list[Level], float | None]:
     """VanillaGauss: noise on every possible finest cell (Theorem 6), with their sums.
 
-    Returns
-    -------
-    list of Level
-        The nodes with counts other than 0, from the root.
-    float or None
-        The standard deviation of the noise.
+    Returns:
+    - list of Level: the nodes with counts other than 0, from the root.
+    - float or None: the standard deviation of the noise.
     """
     shape = finest_shape(data)
     possible = math.prod(shape)

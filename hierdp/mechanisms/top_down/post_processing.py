@@ -98,23 +98,15 @@ def _rounded(
 class TopDownMethod:
     """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
 
-    Attributes
-    ----------
-    name : str
-        The name in the paper.
-    model : callable or None
-        Makes the model of a level from ``(noisy, totals, offsets)``. None if only the finest counts are
-        measured and added up, without post-processing.
-    solving : callable
-        Makes the function that solves it, from `SolverOptions`.
-    takes : tuple of str
-        The `SolverOptions` that it supports.
-    rounding : callable or None
-        Makes the whole answer from the nearest real one, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data. None if
-        the answer is optimal among whole counts.
-    choosing : callable or None
-        The answer that the method takes of several optimal ones, from the model's data and the least
-        distances. None if it is not prescribed.
+    - name: the name in the paper.
+    - model: makes the model of a level from ``(noisy, totals, offsets)``. None if only the finest counts are
+      measured and added up, without post-processing.
+    - solving: makes the function that solves it, from `SolverOptions`.
+    - takes: the `SolverOptions` that it supports.
+    - rounding: makes the whole answer from the nearest real one, as ``(⌊v⌋, v − ⌊v⌋)``, and the model's data.
+      None if the answer is optimal among whole counts.
+    - choosing: the answer that the method takes of several optimal ones, from the model's data and the least
+      distances. None if it is not prescribed.
     """
 
     name: str
@@ -127,16 +119,10 @@ class TopDownMethod:
     def answer(self, step: Step, by_solver: bool) -> Ints:
         """A step's answer, which is the one that the method takes.
 
-        Parameters
-        ----------
-        step : Step
-        by_solver : bool
-            Whether a solver gave the nearest reals: its floats may order equal fractional parts differently.
+        - by_solver: whether a solver gave the nearest reals: its floats may order equal fractional parts
+          differently.
 
-        Raises
-        ------
-        NotProved
-            If it is another one.
+        Raises `NotProved` if it is another one.
         """
         x, model = np.asarray(step.solution.x), step.model
         if self.choosing is not None:
@@ -160,12 +146,8 @@ def large_first(noisy: Ints, totals: Ints, offsets: Ints, distances: Ints) -> In
     limit is below the least distance d, the last pass lowers counts from max(0, y − d + 1) to max(0, y − d);
     otherwise, from the first guess. Here it goes from large to small counts, the first of equal ones first.
 
-    Parameters
-    ----------
-    noisy, totals, offsets : int64 arrays
-        As in `models.Chebyshev`.
-    distances : int64 array, shape (segments,)
-        The least distances.
+    - noisy, totals, offsets (int64 arrays): as in `models.Chebyshev`.
+    - distances, int64 array, shape (segments,): the least distances.
     """
     sizes = np.diff(offsets)
     owner = np.repeat(np.arange(sizes.size), sizes)

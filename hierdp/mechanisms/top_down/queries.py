@@ -32,11 +32,7 @@ TOTAL = "the total"
 class TrueCounts:
     """The true counts of a table, as the queries take them. Only `Measuring` sees it.
 
-    Parameters
-    ----------
-    data : Flows
-    order : sequence of int
-        The axis that each level refines.
+    - order: the axis that each level refines.
     """
 
     def __init__(self, data: Flows, order: Sequence[int]) -> None:
@@ -65,11 +61,7 @@ class TrueCounts:
     def below(self, children: Children, kept: Ints) -> Ints:
         """The counts of all children of a level's nodes, one level after the other.
 
-        Parameters
-        ----------
-        children : Children
-        kept : int64 array
-            The positions of their parents among the children of the level before.
+        - kept (int64 array): the positions of their parents among the children of the level before.
         """
         true = next(self._levels)
         self._among = true.among(children, _positions(kept, self._among))
@@ -118,20 +110,11 @@ def level(
 ) -> Query:
     """The query of some nodes of a level, or of all finest cells.
 
-    Parameters
-    ----------
-    data : Flows
-        Only the axes and the unknown region are used.
-    depths : sequence of int
-        The level reached on each axis.
-    unit : Unit
-    share : float
-        ρ.
-    answers : int
-        The number of nodes.
-    of : callable
-        Their true counts. Default: those of all finest cells.
-    parents : Parents, optional
+    - data: only the axes and the unknown region are used.
+    - depths: the level reached on each axis.
+    - share: ρ.
+    - answers: the number of nodes.
+    - of: their true counts. Default: those of all finest cells.
     """
     squared = unit.squared_sensitivity_over(finest_places(data, depths))
     return Query(level_query(data, depths), root_of(squared), share, answers, of, GAUSSIAN, parents=parents)
@@ -142,18 +125,10 @@ def children_of(
 ) -> Query:
     """The query of all children of the nodes of a level.
 
-    Parameters
-    ----------
-    data : Flows
-        Only the axes and the unknown region are used.
-    children : Children
-    kept : int64 array
-        The positions of their parents among the answers to the query before.
-    unit : Unit
-    share : float
-        ρ.
-    public : int, optional
-        The total, if it is their parent and public.
+    - data: only the axes and the unknown region are used.
+    - kept (int64 array): the positions of their parents among the answers to the query before.
+    - share: ρ.
+    - public: the total, if it is their parent and public.
     """
     parents = Parents(kept, children.offsets, public)
     return level(
@@ -164,15 +139,8 @@ def children_of(
 def stable(data: Flows, order: Sequence[int], unit: Unit, epsilon: float, delta: float, rule: str) -> Query:
     """The query of a stability histogram: finest cells whose noisy count reaches a threshold.
 
-    Parameters
-    ----------
-    data : Flows
-        Only the axes and the unknown region are used.
-    order : sequence of int
-    unit : Unit
-    epsilon, delta : float
-    rule : str
-        What sets the threshold: one of `hierdp.privacy.threshold.THRESHOLDS`.
+    - data: only the axes and the unknown region are used.
+    - rule: what sets the threshold: one of `hierdp.privacy.threshold.THRESHOLDS`.
     """
     finest = depths_of(data.axes, order)[-1]
     changes = unit.changes_over(finest_places(data, finest))

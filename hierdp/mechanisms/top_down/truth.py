@@ -70,7 +70,6 @@ def levels(
 
 
 def _keyed(places: Sequence[Ints], counts: NDArray[Any], shape: Sequence[int]) -> tuple[Ints, NDArray[Any]]:
-    """The distinct cells in order, as keys, with their counts."""
     keys = np.asarray(np.ravel_multi_index(tuple(places), shape), np.int64)
     order = np.argsort(keys)
     return keys[order], counts[order]

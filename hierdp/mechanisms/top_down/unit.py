@@ -44,7 +44,6 @@ class Unit:
     bounded: bool = True
 
     def __post_init__(self) -> None:
-        """Check the trips."""
         trips = self.trips
         if isinstance(trips, bool) or not isinstance(trips, int | np.integer) or not 1 <= trips < 2**31:
             raise InputError(f"trips per person is {trips!r}: it must be a whole number, 1 or more")
@@ -78,7 +77,6 @@ class Unit:
         return Changes(trips, trips, self._largest(places), added=self.trips)
 
     def _largest(self, places: int) -> int:
-        """The most trips of one person in one count."""
         return min(places, self.trips) if self.distinct else self.trips
 
     @property

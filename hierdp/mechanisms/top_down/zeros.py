@@ -30,12 +30,8 @@ class Zeros:
     A node is one if its region on both axes has a single finest place, and the same one. All other nodes have
     a finest cell that can be, so they can have any count.
 
-    Parameters
-    ----------
-    axes : sequence of Hierarchy
-    pair : Pair
-    unknown : str, optional
-        The region for all places without a region. It stands for many places, so trips inside it can be.
+    - unknown: the region for all places without a region. It stands for many places, so trips inside it can
+      be.
     """
 
     axes: Sequence[Hierarchy]
@@ -45,12 +41,8 @@ class Zeros:
     def among(self, depths: Sequence[int], places: Ints) -> Flags:
         """Whether each node contains structural zeros only.
 
-        Parameters
-        ----------
-        depths : sequence of int
-            The level reached on each axis.
-        places : int64 array, shape (n, axes)
-            Positions within those levels.
+        - depths: the level reached on each axis.
+        - places, int64 array, shape (n, axes): positions within those levels.
         """
         first, second = (self._only[side][depths[a]][places[:, a]] for side, a in enumerate(self.pair))
         return np.asarray((first == second) & (first >= 0))
@@ -81,10 +73,7 @@ class Zeros:
 def zeros_of(text: str | None, data: Flows) -> Zeros | None:
     """The structural zeros that a text such as ``"origin=destination"`` describes.
 
-    Raises
-    ------
-    InputError
-        If it does not name two axes with a place in common, or the data contain such a cell.
+    Raises `InputError` if it does not name two axes with a place in common, or the data contain such a cell.
     """
     if text is None:
         return None

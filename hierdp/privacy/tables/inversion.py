@@ -26,17 +26,10 @@ GUIDE = 20
 def decide(law: Law, word: int, source: WordSource, near: int = 0, bits: int = WORD) -> int:
     """The value that a word decides, together with as many further words as are needed.
 
-    Parameters
-    ----------
-    law : Law
-    word : int
-        The first word.
-    source : WordSource
-        Source of the further words.
-    near : int
-        The value at which the search begins.
-    bits : int
-        Of a word.
+    - word: the first word.
+    - source: source of the further words.
+    - near: the value at which the search begins.
+    - bits: of a word.
     """
     number, have = word, bits
     while True:
@@ -75,19 +68,12 @@ def _value(law: Law, number: int, bits: int, near: int) -> int | None:
 class Table:
     """A law, ready for the first word of each draw.
 
-    Attributes
-    ----------
-    law : Law
-    bits : int
-        Of a word.
-    first : int
-        The value of the first edge.
-    edges : uint64 array, shape (values,)
-        Edges of the values `first`, `first` + 1, …; the first is 0 and the last 2ᵇⁱᵗˢ − 1.
-    guide : int32 array
-        For each prefix of a word, the first edge that is not below it.
-    shift : int
-        Number of bits of a word after its prefix.
+    - bits: of a word.
+    - first: the value of the first edge.
+    - edges, uint64 array, shape (values,): edges of the values `first`, `first` + 1, …; the first is 0 and
+      the last 2ᵇⁱᵗˢ − 1.
+    - guide (int32 array): for each prefix of a word, the first edge that is not below it.
+    - shift: number of bits of a word after its prefix.
     """
 
     law: Law

@@ -37,10 +37,7 @@ class Law(Protocol):
 class DiscreteGaussian:
     """P(X = k) = exp(−k²/2σ²)/Θ, Θ = Σ exp(−j²/2σ²) over all whole numbers j.
 
-    Attributes
-    ----------
-    scale : Fraction
-        σ.
+    - scale: σ.
     """
 
     scale: Fraction
@@ -79,12 +76,8 @@ class Quotient:
 
     With q = exp(−1/λ), F(t) is q · qᴺ⁽⁻¹⁻ᵗ⁾/(1 + q) for t < 0, and 1 − qᴺ⁽ᵗ⁺¹⁾/(1 + q) for t ≥ 0.
 
-    Attributes
-    ----------
-    scale : Fraction
-        λ.
-    of : int
-        N.
+    - scale: λ.
+    - of: N.
     """
 
     scale: Fraction
@@ -120,14 +113,9 @@ class Digit:
 
     For 0 ≤ d < B, 1 − F(d) = (exp(−u(d + 1)/λ) − exp(−uB/λ))/(1 − exp(−uB/λ)).
 
-    Attributes
-    ----------
-    scale : Fraction
-        λ.
-    unit : int
-        u, the value of one step of this digit.
-    base : int
-        B.
+    - scale: λ.
+    - unit: u, the value of one step of this digit.
+    - base: B.
     """
 
     scale: Fraction
@@ -172,11 +160,8 @@ def _certain(value: Callable[[], Any], bits: int) -> int:
 def _floors(values: Callable[[], Iterator[Any]], bits: int) -> list[int]:
     """`_certain` for several numbers, up to the first whose E is 0.
 
-    Raises
-    ------
-    ArithmeticError
-        If one is so close to a whole number that no precision of `GUARDS` decides its E; this was never
-        observed.
+    Raises `ArithmeticError` if one is so close to a whole number that no precision of `GUARDS` decides its E;
+    this was never observed.
     """
     for guard in GUARDS:
         with _digits(bits + guard):

@@ -40,13 +40,8 @@ LEAST, MOST = -(2**63), 2**63 - 1
 class Sampler:
     """Noise as whole numbers: N·T + L.
 
-    Attributes
-    ----------
-    top : Table
-        Of T.
-    digits : tuple of Table
-        Of the digits of L, the lowest first.
-    base : int
+    - top: of T.
+    - digits: of the digits of L, the lowest first.
     """
 
     top: Table
