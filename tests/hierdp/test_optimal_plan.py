@@ -1,13 +1,18 @@
 """Optimal plans: the variance is that of least squares, no other split has less, a release runs them."""
 
+import math
 import tomllib
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.optimize import brentq
 
+from benchmarks.residual_planner import ADULT
+from benchmarks.residual_planner import plan as of_residuals
 from hierdp import SimulatedNoise, plan, release
 from hierdp.cli.app import main
 from hierdp.cli.plan import toml_of
@@ -17,6 +22,7 @@ from hierdp.mechanisms.tabulation.budget import Unit
 from hierdp.mechanisms.tabulation.optimal import optimal
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
+from solvers import solve
 
 LEVELS, ATTRIBUTES = ["state=3", "county=12"], ["group=4", "age=2"]
 TARGETS = ["state:group", "county:age=2", "county:total"]
@@ -172,3 +178,52 @@ def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights()
             plan("count-of-counts", optimize=wrong, **sizes)
     with pytest.raises(InputError, match="not both"):
         plan("count-of-counts", optimize=[1, 1, 1], shares=[1, 1, 1], **sizes)
+
+
+@pytest.mark.parametrize(
+    ("ways", "root_mean", "largest"),
+    [
+        # Of the authors' program, run by itself, with Clarabel's tolerances at 1e-13; they publish 3.047 and
+        # 12.047, 6.359 and 67.802, 10.665 and 253.605.
+        ([1], 3.0468232175613394, 12.046538806813126),
+        ([2], 6.358720131533941, 67.8021260301956),
+        pytest.param([0, 1, 2, 3], 10.665008050725904, 253.60515591527377, marks=pytest.mark.slow),
+    ],
+)
+def test_plans_of_residuals_are_those_of_residual_planner(ways, root_mean, largest):
+    """Xiao et al. 2023, Tables 3 and 5: Adult, at a privacy cost of 1. Proofs are within 1e-10."""
+    cells = sum(math.prod(sizes) for k in ways for sizes in combinations(ADULT, k))
+    found = solve(of_residuals(ADULT, ways, largest=False))
+    assert math.sqrt(found.objective / cells) == pytest.approx(root_mean, rel=1e-8)
+    assert found.bound == pytest.approx(found.objective, rel=1e-10)
+    found = solve(of_residuals(ADULT, ways, largest=True))
+    assert found.objective == pytest.approx(largest, rel=1e-8)
+    assert found.bound == pytest.approx(found.objective, rel=1e-10)
+
+
+def test_plans_of_residuals_by_hand():
+    """The closed form over all sets; for single attributes, the one equation that is left."""
+    sizes, ways = (2, 3, 3, 4), (0, 1, 2, 3)
+    roots = 0.0
+    for inner in (one for k in ways for one in combinations(range(4), k)):
+        part = math.prod(1 - 1 / sizes[i] for i in inner)
+        summed = sum(
+            math.prod(sizes[i] for i in outer) * math.prod(sizes[i] ** -2 for i in outer if i not in inner)
+            for k in ways
+            for outer in combinations(range(4), k)
+            if set(inner) <= set(outer)
+        )
+        roots += math.sqrt(part * part * summed)
+    assert solve(of_residuals(sizes, ways, largest=False)).objective == pytest.approx(roots**2, rel=1e-12)
+
+    def cost(most):  # the least privacy cost of variances of at most `most` for each attribute's counts
+        parts = [(1 - 1 / n, n) for n in sizes]
+
+        def slope(total):  # of 1/σ² + Σ p²/(most − σ²/n²) in σ², where p²/… is p over σ_n²
+            return sum(p * p / n**2 / (most - total / n**2) ** 2 for p, n in parts) - 1 / total**2
+
+        total = brentq(slope, 1e-9, most * min(n**2 for n in sizes) * (1 - 1e-12), xtol=1e-15, rtol=1e-15)
+        return 1 / total + sum(p * p / (most - total / n**2) for p, n in parts)
+
+    # Costs are in proportion to 1/variance, so the variance at cost 1 is the cost at variance 1.
+    assert solve(of_residuals(sizes, (1,), largest=True)).objective == pytest.approx(cost(1.0), rel=1e-9)
