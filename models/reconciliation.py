@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +18,7 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.programs.terms import INFINITY, Block, Kind, Term, rows_of
 from models.witnesses.arrays import entry
 from models.witnesses.program_certificate import lagrangian_certificate
 
@@ -27,7 +28,8 @@ class Reconciliation:
     """Coherent forecasts within bounds, nearest to base forecasts in weighted squares or absolute changes.
 
         minimize    Σ_i w_i |x_i − y_i|^p                Wickramasuriya, Turlach & Hyndman 2020, (4), with
-        subject to  x_a = Σ_{i part of a} x_i            a diagonal matrix of weights
+                    or max_i w_i |x_i − y_i| if p is ∞   a diagonal matrix of weights
+        subject to  x_a = Σ_{i part of a} x_i
                     for each aggregate a,
                     lower ≤ x ≤ upper, and whole if `integer`
 
@@ -46,7 +48,7 @@ class Reconciliation:
     lower, upper : array, shape () or (series,), optional
         Bounds, which may be infinite. Where both are equal, a series is fixed. Default: 0 and infinity.
     integer : bool
-    p : 1 or 2
+    p : 1, 2 or infinity
 
     Raises
     ------
@@ -73,7 +75,7 @@ class Reconciliation:
     lower: ArrayLike = 0
     upper: ArrayLike | None = None
     integer: bool = False
-    p: int = 2
+    p: float = 2
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "integer": {"integer": True}}
     random_up_to: ClassVar[int] = 1_000
@@ -94,8 +96,10 @@ class Reconciliation:
             wrong = np.flatnonzero((ends < 0) | (ends >= base.size))
             if wrong.size:
                 raise ValueError(f"{name}[{wrong[0]}] is {ends[wrong[0]]}: series are 0 … {base.size - 1}")
-        if self.p not in (1, 2):
-            raise ValueError(f"p must be 1 or 2, got {self.p!r}")
+        if self.p not in (1, 2, math.inf):
+            raise ValueError(f"p must be 1, 2 or infinity, got {self.p!r}")
+        if self.p == math.inf and np.any(weights.astype(float).astype(object) != weights):
+            raise ValueError("with p = infinity, weights must be numbers that floats hold")
         for name, value in zip(("aggregate", "part"), links, strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "base", base)
@@ -187,12 +191,35 @@ class Reconciliation:
             np.repeat([1.0, -1.0], [rows.size, part.size]),
         )
         zero = np.zeros(rows.size, np.int64)
-        return Program(
-            "Reconciliation",
-            [Block("x", base.shape, *self.bounds, self.integer)],
-            [rows_of("sums", (rows.size, base.size), entries, zero, zero)],
-            [Term("quadratic" if self.p == 2 else "absolute", np.arange(base.size), weights, base)],
+        x = Block("x", base.shape, *self.bounds, self.integer)
+        largest = self.p == math.inf
+        sums = rows_of("sums", (rows.size, base.size + largest), entries, zero, zero)
+        if not largest:
+            kind: Kind = "quadratic" if self.p == 2 else "absolute"
+            return Program("Reconciliation", [x], [sums], [Term(kind, np.arange(base.size), weights, base)])
+        n, each = base.size, np.arange(base.size)
+        beside = np.tile(each, 2), np.concatenate([each, np.full(n, n)])
+        furthest = exact.fractions(weights) * exact.fractions(base)
+        below, above = (
+            rows_of(name, (n, n + 1), (*beside, np.concatenate([weights, np.full(n, sign)])), *sides)
+            for name, sign, *sides in (("below", -1, -INFINITY, furthest), ("above", 1, furthest, INFINITY))
         )
+        distance = Block("distance", (1,), 0, INFINITY)
+        return Program("Reconciliation", [x, distance], [below, above, sums], [Term("linear", np.array([n]))])
+
+    def _within(self, largest: Number) -> Program:
+        """The program with bounds that all answers keep whose changes are not far above the largest given.
+
+        So the bound by any prices is at most the optimum, or is far above that change, which no answer that
+        keeps all rows then has. Without these bounds, the least error in prices of unbounded series would
+        prove nothing.
+        """
+        base, weights = map(exact.fractions, self.data)
+        far = 2 * Fraction(largest) + max((weights * np.abs(base)).tolist()) + 1
+        lower, upper = (side.astype(object) for side in self.bounds)
+        lower, upper = np.maximum(lower, base - far / weights), np.minimum(upper, base + far / weights)
+        x, distance = self._program.blocks
+        return replace(self._program, blocks=[replace(x, lower=lower, upper=upper), distance])
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness is prices of the program's rows."""
@@ -203,8 +230,13 @@ class Reconciliation:
         return {"prices": prices}
 
     def variables(self, x: Any) -> Array:
-        """An answer as all variables of the program."""
-        return self._answer(x)
+        """An answer as all variables of the program: with p = ∞, the largest change, too."""
+        at: Array = self._answer(x)
+        if self.p != math.inf:
+            return at
+        base, weights, exactly = map(exact.fractions, (*self.data, at))
+        largest = max((weights * np.abs(exactly - base)).tolist(), default=Fraction(0))
+        return exact.joined(at, largest if exact.is_exact(at) else exact.float_above(largest))
 
     def relaxed(self) -> Self | None:
         """The same over the reals."""
@@ -213,7 +245,16 @@ class Reconciliation:
     def objective(self, x: Any) -> Number:
         """Σ w |x − y|^p; an `int` or a `Fraction` if data and answer are exact."""
         base, weights = self.data
-        return distance(self._answer(x), base, self.p, weights)
+        x = self._answer(x)
+        if self.p != math.inf:
+            return distance(x, base, int(self.p), weights)
+        if all(map(exact.is_exact, (x, base, weights))):
+            away = np.abs(exact.difference(x, base))
+            largest: Number = max((exact.widened(weights, exact.reach(away)) * away).tolist(), default=0)
+            return largest
+        with np.errstate(over="ignore"):
+            away = np.abs(exact.floats(x) - exact.floats(base))
+            return float((exact.floats(weights) * away).max(initial=0.0))
 
     def violations(self, x: Any) -> list[str]:
         """Series that are not whole, out of bounds, or not the sum of their parts."""
@@ -250,7 +291,8 @@ class Reconciliation:
         x : array, shape (series,)
             In floats, bounds and sums may be broken by a tolerance.
         witness : mapping, optional
-            ``prices``, shape (aggregates,), in the order of the aggregates' numbers.
+            ``prices``, shape (aggregates,), in the order of the aggregates' numbers. With p = ∞, those of
+            the program's rows: each change from below and from above, shape (series,), come first.
         """
         x = self._answer(x)
         objective, broken = self.objective(x), self.violations(x)
@@ -259,8 +301,10 @@ class Reconciliation:
         if broken:
             return infeasible(objective, broken)
         prices = entry(witness, "prices")
-        prices = np.zeros(self.aggregates.size, np.int64) if prices is None else np.asarray(prices)
-        proof = lagrangian_certificate(self._program, x, prices)
+        prices = np.zeros(self._program.matrix.shape[0], np.int64) if prices is None else np.asarray(prices)
+        at = self.variables(x)
+        program = self._program if self.p != math.inf else self._within(at[-1])
+        proof = lagrangian_certificate(program, at, prices)
         reason = proof.reason if proof.optimal or proof.bound is None else LEFT
         if exact.is_exact(x) and all(map(exact.is_exact, self.data)):
             return replace(proof, reason=reason)

@@ -7,7 +7,7 @@ from typing import Any
 
 from models import Certificate, Model, Program
 from models.arithmetic.rounding import Rounding
-from models.certificate import Witness, judge
+from models.certificate import judge
 from solvers import fast
 
 
@@ -54,8 +54,7 @@ def prove(model: Model | Program, x: Any) -> Certificate:
     try:
         best, witness = fast.answer(model)
     except fast.NoFastPath:
-        found = _priced(model, x)
-        return own if found is None else _better(own, model.certificate(x, found))
+        return _priced(model, x, own)
     proof = own if best is None else model.certificate(best, witness)
     if proof.bound is None or proof.bound <= own.bound:
         return own
@@ -75,11 +74,14 @@ def _better(own: Certificate, proof: Certificate) -> Certificate:
     return proof if proof.optimal else replace(proof, reason=own.reason)
 
 
-def _priced(model: Any, x: Any) -> Witness | None:
-    """A witness from a backend's prices of the program's rows, if the model says how to read them."""
+def _priced(model: Any, x: Any, own: Certificate) -> Certificate:
+    """The best certificate by a backend's prices of the program's rows, if the model can read them."""
     if not hasattr(model, "from_row_prices"):
-        return None
-    from solvers.prove_program import prove_program
+        return own
+    from solvers.prove_program import likely_prices
 
-    prices = prove_program(model.program(), model.variables(x)).witness.get("prices")
-    return None if prices is None else model.from_row_prices(x, prices)
+    for prices in likely_prices(model.program()):
+        own = _better(own, model.certificate(x, model.from_row_prices(x, prices)))
+        if own.gap == 0 or own.optimal:
+            break
+    return own

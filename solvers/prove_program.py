@@ -74,18 +74,24 @@ def prove_program(
     proof = lagrangian_certificate(program, variables, np.zeros(program.matrix.shape[0], np.int64))
     if proof.bound is None or proof.optimal:
         return proof
-    answer, _, _ = worker.run(find(backend), DualPlan(program), Effort(), time_limit)
-    if answer.prices is None or not np.isfinite(answer.prices).all():
-        return proof
     best: Any = proof.bound
     prices: Array | None = None
-    for tried in _roundings(program, answer.prices):
+    for tried in likely_prices(program, backend, time_limit):
         bound: Any = lagrangian_bound(program, tried)
         if bound > best:
             best, prices = bound, tried
         if best >= proof.objective:
             break
     return proof if prices is None else lagrangian_certificate(program, variables, prices)
+
+
+def likely_prices(
+    program: Program, backend: str | Backend = "highs", time_limit: float | None = None
+) -> Iterator[Array]:
+    """A backend's prices of a program's rows, rounded in several ways; none if it reports none."""
+    answer, _, _ = worker.run(find(backend), DualPlan(program), Effort(), time_limit)
+    if answer.prices is not None and np.isfinite(answer.prices).all():
+        yield from _roundings(program, answer.prices)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hierdp import execution
 from hierdp.errors import InputError, unknown_name
 from hierdp.forecasting.structure import Structure, structure_of
 from hierdp.forecasting.tables import as_pandas, like, summing_of, wide
@@ -24,6 +25,8 @@ NODES = 1 << 21
 FINENESS, LARGEST = 1_000, 1 << 20
 """The smallest weight of whole forecasts, unless that makes another one larger than `LARGEST`."""
 
+LOSSES = {"squared": 2, "absolute": 1, "largest": math.inf}
+
 WEIGHTS = ("ols", "wls_struct", "wls_var")
 
 
@@ -34,7 +37,8 @@ class Reconciler:
         subject to  each aggregate is the sum of its parts, x ≥ 0, whole or fixed where wanted
 
     A reconciler of `hierarchicalforecast`: ``HierarchicalReconciliation([Reconciler("wls_struct")])``. That
-    package is not needed for `reconcile`.
+    package is not needed for `reconcile`. Within ``with hierdp.execution.using(workers=4):`` dates are solved
+    in other processes, or on Dask.
 
     Negative base forecasts stay what they are in the objective. (`MinTrace(nonnegative=True)` of
     hierarchicalforecast 1.5.3 first sets them to 0, which is another problem.)
@@ -53,8 +57,9 @@ class Reconciler:
         Levels (keys of `tags`) or series whose base forecasts stay as they are.
     lower, upper : number or array of shape (series,), optional
         Bounds. Default: 0 if `nonnegative`, and no upper bound.
-    loss : "squared" or "absolute"
-        With "absolute", the sum of w |x − y|; a linear program, solved by HiGHS.
+    loss : "squared", "absolute" or "largest"
+        The sum of w (x − y)², the sum of w |x − y|, or the largest w |x − y|. The last two are linear
+        programs, solved by HiGHS; for the largest change of whole forecasts, too, a gap is proved.
 
     Attributes
     ----------
@@ -95,8 +100,8 @@ class Reconciler:
         if isinstance(weights, str) and weights not in WEIGHTS:
             more = "mint_shrink and other full covariances are not separable. " if "mint" in weights else ""
             raise InputError(f"{more}{unknown_name(weights, WEIGHTS, 'no weights')}")
-        if loss not in ("squared", "absolute"):
-            raise InputError(unknown_name(loss, ("squared", "absolute"), "no loss"))
+        if loss not in LOSSES:
+            raise InputError(unknown_name(str(loss), [*LOSSES], "no loss"))
         if isinstance(fixed, str):
             raise InputError(f"`fixed` must be a list of levels or series, got {fixed!r}")
         self.weights, self.nonnegative, self.whole = weights, nonnegative, whole
@@ -166,7 +171,6 @@ class Reconciler:
             if chosen not in (tags or {}):
                 raise InputError(unknown_name(str(chosen), [*(tags or {})], "no level"))
             fixed[np.asarray((tags or {})[chosen], np.int64)] = True
-        self.certificates = []
         return {"mean": self._solved(structure, base, weights, fixed)}
 
     __call__ = fit_predict
@@ -256,55 +260,67 @@ class Reconciler:
 
     def _solved(self, structure: Structure, base: Floats, weights: Floats, fixed: Flags) -> NDArray[Any]:
         free = self.lower is None and self.upper is None and not fixed.any() and self.loss == "squared"
-        if structure.is_tree and free and not self.whole:
-            each = max(1, NODES // (structure.series + 1))
-            parts = [base[:, at : at + each] for at in range(0, base.shape[1], each)]
-            found = [self._along_trees(structure, part, weights) for part in parts]
-            return np.concatenate(found, axis=1) if found else base
-        columns = list(self._one_by_one(structure, base, weights, fixed))
-        return np.stack(columns, axis=1) if columns else base
-
-    def _along_trees(self, structure: Structure, base: Floats, weights: Floats) -> NDArray[Any]:
-        """All dates as one problem: trees beside each other, below a root without a weight."""
-        copies = base.shape[1]
-        tree, noisy = structure.forest(copies), structure.spread(base)
-        each = structure.spread(np.repeat(weights[:, None], copies, axis=1))
-        if self.nonnegative:
-            model: Model = NonNegativeInference(tree, noisy, each)
-        else:
-            with np.errstate(divide="ignore"):
-                model = ConstrainedInference(tree, noisy, 1.0 / each)
-        x, proof = _optimum(model)
-        self.certificates.append(proof)
-        return structure.gathered(x, copies)
-
-    def _one_by_one(
-        self, structure: Structure, base: Floats, weights: Floats, fixed: Flags
-    ) -> Iterator[NDArray[Any]]:
-        """Each date as a problem of its own, with bounds, whole or crossed."""
-        least = self.lower if self.lower is not None else (0.0 if self.nonnegative else -np.inf)
-        lower, upper = (
-            np.array(np.broadcast_to(np.asarray(side, float), structure.series))
-            for side in (least, np.inf if self.upper is None else self.upper)
-        )
-        p = 2 if self.loss == "squared" else 1
+        task: Callable[..., tuple[NDArray[Any], list[Certificate]]] = _by_themselves
         kept: Any = weights
-        if self.whole:
-            base, kept = _in_whole_numbers(structure, base, weights)
-        for column in base.T:
-            low, high = (np.where(fixed, column, side) for side in (lower, upper))
-            if self.whole and np.any(fixed & (column != np.rint(column))):
-                series = int(np.argmax(fixed & (column != np.rint(column))))
-                raise InputError(f"series {series} is fixed at {column[series]:g}, which is not whole")
-            try:
-                model = Reconciliation(
-                    column, structure.aggregate, structure.part, kept, low, high, self.whole, p
-                )
-            except ValueError as refused:
-                raise InputError(str(refused)) from None
-            x, proof = _optimum(model, gap_allowed=self.whole and not structure.is_tree)
-            self.certificates.append(proof)
-            yield x
+        if structure.is_tree and free and not self.whole:
+            task, most = _along_trees, NODES // (structure.series + 1)
+            shared: tuple[Any, ...] = (structure, weights, self.nonnegative)
+        else:
+            least = self.lower if self.lower is not None else (0.0 if self.nonnegative else -np.inf)
+            bounds = (np.broadcast_to(np.asarray(side, float), structure.series)
+                      for side in (least, np.inf if self.upper is None else self.upper))  # fmt: skip
+            if self.whole:
+                base, kept = _in_whole_numbers(structure, base, weights)
+            most = max(1, NODES >> 6) // structure.series
+            shared = (structure, kept, *bounds, fixed, self.whole, LOSSES[self.loss])
+        tasks = [(base[:, part],) for part in execution.chunks(base.shape[1], most)]
+        made = list(execution.each(task, tasks, "reconciling", shared))
+        self.certificates = [proof for _, proofs in made for proof in proofs]
+        return np.concatenate([found for found, _ in made], axis=1) if made else base
+
+
+def _along_trees(
+    structure: Structure, weights: Floats, nonnegative: bool, base: Floats
+) -> tuple[Floats, list[Certificate]]:
+    """All dates as one problem: trees beside each other, below a root without a weight."""
+    copies = base.shape[1]
+    tree, noisy = structure.forest(copies), structure.spread(base)
+    each = structure.spread(np.repeat(weights[:, None], copies, axis=1))
+    if nonnegative:
+        model: Model = NonNegativeInference(tree, noisy, each)
+    else:
+        with np.errstate(divide="ignore"):
+            model = ConstrainedInference(tree, noisy, 1.0 / each)
+    x, proof = _optimum(model)
+    return structure.gathered(x, copies), [proof]
+
+
+def _by_themselves(
+    structure: Structure,
+    weights: NDArray[Any],
+    lower: Floats,
+    upper: Floats,
+    fixed: Flags,
+    whole: bool,
+    p: float,
+    base: Floats,
+) -> tuple[NDArray[Any], list[Certificate]]:
+    """Each date as a problem of its own, with bounds, whole or crossed."""
+    gap_allowed = whole and not (structure.is_tree and p < math.inf)
+    found, proofs = [], []
+    for column in base.T:
+        low, high = (np.where(fixed, column, side) for side in (lower, upper))
+        if whole and np.any(fixed & (column != np.rint(column))):
+            series = int(np.argmax(fixed & (column != np.rint(column))))
+            raise InputError(f"series {series} is fixed at {column[series]:g}, which is not whole")
+        try:
+            model = Reconciliation(column, structure.aggregate, structure.part, weights, low, high, whole, p)
+        except ValueError as refused:
+            raise InputError(str(refused)) from None
+        x, proof = _optimum(model, gap_allowed)
+        found.append(x)
+        proofs.append(proof)
+    return np.stack(found, axis=1), proofs
 
 
 def _in_whole_numbers(

@@ -41,10 +41,10 @@ def solve_reconciliation(model: Reconciliation) -> tuple[Array, Witness]:
     Raises
     ------
     NoFastPath
-        For absolute changes; if the bounds leave no answer, or so little room that none is found.
+        For absolute or largest changes; if the bounds leave no answer, or so little room that none is found.
     """
     if model.p != 2:
-        raise NoFastPath("Reconciliation: absolute changes have no fast path")
+        raise NoFastPath("Reconciliation: only squared changes have a fast path")
     prices, x = _relaxed(model)
     if not model.integer:
         return x, {"prices": prices}

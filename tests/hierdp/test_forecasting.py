@@ -5,7 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from hierdp import repair
+import hierdp.forecasting.reconciler
+from hierdp import execution, repair
 from hierdp.checking import FAILS, check
 from hierdp.errors import InputError
 from hierdp.forecasting import Reconciler, aggregate
@@ -51,7 +52,15 @@ def reconciled(reconciler, spec, column="naive", **options):
 @pytest.mark.parametrize("weights", ["ols", "wls_struct"])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"nonnegative": False}, {"whole": True}, {"loss": "absolute"}, {"fixed": ["state"]}, {"upper": 30}],
+    [
+        {},
+        {"nonnegative": False},
+        {"whole": True},
+        {"loss": "absolute"},
+        {"loss": "largest"},
+        {"fixed": ["state"]},
+        {"upper": 30},
+    ],
     ids=str,
 )
 def test_every_option_gives_coherent_forecasts_and_proofs(spec, weights, options):
@@ -85,6 +94,17 @@ def test_many_dates_at_once_are_the_same_as_each_alone():
     for column, made in zip(values.T, together.T, strict=True):
         alone = solve(Reconciliation(column, structure.aggregate, structure.part, weights), "fast").x
         np.testing.assert_allclose(made, alone, rtol=0, atol=1e-9)  # numbers below 100, two methods in floats
+
+
+@pytest.mark.parametrize("options", [{}, {"whole": True}], ids=str)
+def test_processes_give_the_same(options, monkeypatch):
+    monkeypatch.setattr(hierdp.forecasting.reconciler, "NODES", 1 << 10)  # a task for each date
+    given, summing, _ = forecasts(TREE)
+    alone, shared = Reconciler(**options), Reconciler(**options)
+    with execution.using(workers=2):
+        made = shared.reconcile(given, summing)
+    pd.testing.assert_frame_equal(made, alone.reconcile(given, summing))
+    assert shared.certificates == alone.certificates
 
 
 def test_dates_stay_dates():

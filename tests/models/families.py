@@ -326,7 +326,7 @@ def reconciliation(integer, kinds=("tree", "crossed"), times=15):
         if seed % 3 == 0:
             lower[0] = upper[0] = true[0]
         weights = rng.integers(1, 4, series) if seed % 2 else None
-        p = 1 if seed % 5 == 4 else 2
+        p = {3: np.inf, 4: 1}.get(seed % 5, 2)
         yield models.Reconciliation(base, *links, weights, lower, upper, integer, p)
 
 
