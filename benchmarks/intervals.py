@@ -32,7 +32,7 @@ from scipy.stats import t as student
 
 from benchmarks.measuring import DATA, data_file
 from hierdp import Hierarchy, SimulatedNoise
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.intervals import RowIntervals, half_widths

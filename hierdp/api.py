@@ -9,8 +9,7 @@ from typing import Any
 
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.option import keywords_of
-from hierdp.mechanisms.option_values import check_options
+from hierdp.mechanisms.option import check_options, keywords_of
 from hierdp.privacy.account import Account, refuse_uncharged
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged

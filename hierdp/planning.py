@@ -12,8 +12,7 @@ import numpy as np
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import ERROR, NOISE, Expected
-from hierdp.mechanisms.option import keywords_of
-from hierdp.mechanisms.option_values import check_options
+from hierdp.mechanisms.option import check_options, keywords_of
 from hierdp.privacy.budget import check_epsilon
 
 LEAST, MOST = 1e-6, 1e4

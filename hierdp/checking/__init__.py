@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.checking.account import check_account
 from hierdp.checking.budget import budget_of_one_row, check_budget
+from hierdp.checking.claims import (
+    check_entries,
+    check_expected,
+    check_public,
+    check_report,
+    check_same_noise,
+    check_shape,
+)
 from hierdp.checking.effort import refuse_or_announce
-from hierdp.checking.entries import check_entries
-from hierdp.checking.expected import check_expected
 from hierdp.checking.proofs import check_proofs
-from hierdp.checking.public import check_public
-from hierdp.checking.report import check_report
 from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
-from hierdp.checking.same_noise import check_same_noise
-from hierdp.checking.shape import check_shape
 from hierdp.counts.size_table import SizeTable, aligned, parts_of, same_rows
 from hierdp.errors import InputError
 from hierdp.execution import seal

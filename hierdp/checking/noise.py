@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.checking.result import FAILS, HOLDS, CheckResult
-from hierdp.privacy.redundant_sums import CountNoise, Floats, Recovered, RedundantSums
+from hierdp.measurements.redundant_sums import CountNoise, Floats, Recovered, RedundantSums
 from models.arithmetic.arrays import Ints
 
 ODDS = 1e6

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Flags, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 Regions = Mapping[str, Hierarchy]
 
@@ -100,3 +101,16 @@ def cells_at(
     counts = rows["count"].to_numpy()
     kind = np.int64 if np.issubdtype(counts.dtype, np.integer) else np.float64
     return Layout.of(table, settings).places(rows, regions, level), counts.astype(kind)
+
+
+class Selection(NamedTuple):
+    """What a question adds up: the cells of some regions of one level.
+
+    - level: the level of the release's table.
+    - regions: for each axis, which regions are in the sum, of the level that the axis has reached there.
+    - categories: for each column of categories that the question selects from, the selected ones.
+    """
+
+    level: int
+    regions: Mapping[str, Flags]
+    categories: Mapping[str, Sequence[str]]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy
 from models.arithmetic.arrays import Ints
 from models.arithmetic.segments import by_segment
@@ -257,3 +256,41 @@ def resized(sizes: Ints, counts: Ints, groups: int, smallest: int) -> tuple[Ints
     missing = groups - int(kept.sum())
     runs = Runs.from_rows([(np.append(sizes, smallest), np.append(kept, missing))])
     return runs.of(0)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSizes:
+    """How many groups of each size each region has. True counts: not for release.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    counts : int64 array, shape (regions, max_size + 1)
+        ``counts[r, k]`` groups of size k in region r; regions of all levels, in level order.
+    """
+
+    hierarchy: Hierarchy
+    counts: Ints
+
+    @property
+    def groups(self) -> int:
+        """Number of groups. It is public, as in the papers."""
+        return int(self.counts[0].sum())
+
+
+def cumulative(sizes: NDArray[Any]) -> NDArray[Any]:
+    """Hc from H, along the last axis: the operator ⊕ of Fioretto & Van Hentenryck 2019, §8.
+
+    >>> cumulative(np.array([0, 2, 1, 2]))
+    array([0, 2, 3, 5])
+    """
+    return np.cumsum(sizes, axis=-1)
+
+
+def differences(cumulated: NDArray[Any]) -> NDArray[Any]:
+    """H from Hc, along the last axis: the inverse ⊖.
+
+    >>> differences(np.array([0, 2, 3, 5]))
+    array([0, 2, 1, 2])
+    """
+    return np.diff(cumulated, axis=-1, prepend=0)

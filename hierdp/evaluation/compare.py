@@ -16,8 +16,7 @@ from hierdp.errors import InputError, listed, unknown_name
 from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
 from hierdp.mechanisms import MECHANISMS, Mechanism
-from hierdp.mechanisms.option import keywords_of
-from hierdp.mechanisms.option_values import check_options
+from hierdp.mechanisms.option import check_options, keywords_of
 from hierdp.privacy.account import Account, Entry, accounts_beside
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise

@@ -18,12 +18,11 @@ from hierdp.measurements.file import NARROW, joined, put
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.query import Query
 from hierdp.measurements.recording import Recording
-from hierdp.measurements.redundant_sums import OfLevel, of_parents, redundant_sums
+from hierdp.measurements.redundant_sums import OfLevel, Recovered, RedundantSums, of_parents, redundant_sums
 from hierdp.measurements.rows import Piece
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, Spend, split, sum_of
 from hierdp.privacy.decaying_threshold import decay_of, decided
 from hierdp.privacy.noise import Noise, announce
-from hierdp.privacy.redundant_sums import Recovered, RedundantSums
 from hierdp.privacy.threshold import Changes
 from models import Tree
 from models.arithmetic.arrays import Ints

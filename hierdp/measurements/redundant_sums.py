@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hierdp.measurements.query import Parents, Query, sums_by
 from hierdp.measurements.rows import Measurement
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
+from hierdp.privacy.noise import double_geometric_variance
 from models.arithmetic.arrays import Ints
 
 Answered = Sequence[tuple[Query, Measurement]]
@@ -129,3 +131,79 @@ def _twice(
 ) -> RedundantSums:
     laws = [CountNoise.of(asdict(one)) for one in (parts, own)]
     return RedundantSums(what, off.ravel().astype(np.float64), laws[0], counts.ravel(), laws[1], chosen_of)
+
+
+Floats = NDArray[np.floating[Any]]
+
+
+class CountNoise(NamedTuple):
+    """The law of one count's noise."""
+
+    gaussian: bool
+    scale: float
+
+    @classmethod
+    def of(cls, spend: Mapping[str, Any]) -> CountNoise:
+        """The law of a recorded measurement: double-geometric or discrete Gaussian noise on each count."""
+        if spend["noise"] not in ("double-geometric", "discrete Gaussian"):
+            raise ValueError(f"{spend['noise']} is not added to counts")
+        return cls(spend["noise"] == "discrete Gaussian", float(spend["scale"]))
+
+    @property
+    def variance(self) -> float:
+        """The variance; for the discrete Gaussian, the bound σ² (Canonne, Kamath & Steinke 2020)."""
+        return self.scale**2 if self.gaussian else double_geometric_variance(self.scale)
+
+    def characteristic(self, at: Floats) -> Floats:
+        """E cos(at·X), which is never negative."""
+        turned = np.remainder(at + np.pi, 2 * np.pi) - np.pi
+        if not self.gaussian:
+            q, p = math.exp(-1 / self.scale), -math.expm1(-1 / self.scale)
+            return np.asarray(p**2 / (p**2 + 4 * q * np.sin(turned / 2) ** 2))
+        if self.scale < 1:
+            whole = np.arange(-40, 41)
+            mass = np.exp(-(whole**2) / (2 * self.scale**2))
+            return np.asarray(np.maximum(0.0, np.cos(np.multiply.outer(turned, whole)) @ mass / mass.sum()))
+        images = 2 * np.pi * np.arange(-1, 2)  # Poisson's summation formula; others are 10¹⁷ times less
+        above = np.exp(-((np.add.outer(turned, images) * self.scale) ** 2) / 2).sum(axis=-1)
+        return np.asarray(above / np.exp(-((images * self.scale) ** 2) / 2).sum())
+
+    def log_moment(self, s: Floats) -> Floats:
+        """An upper bound on ln E exp(s·X); for the discrete Gaussian, that of the continuous one (ibid.)."""
+        if self.gaussian:
+            return np.asarray((s * self.scale) ** 2 / 2)
+        rate = 1 / self.scale
+        below = np.log(-np.expm1(s - rate)) + np.log(-np.expm1(-s - rate))
+        return np.asarray(2 * math.log(-math.expm1(-rate)) - below)
+
+
+class Recovered(NamedTuple):
+    """The noisy counts of a measurement, as the release is computed from them.
+
+    - query: as the budget names it.
+    - noisy (int64 array)
+    """
+
+    query: str
+    noisy: Ints
+
+
+class RedundantSums(NamedTuple):
+    """Differences between two measurements of the same sums, which are pure noise.
+
+    - differences, shape (n,)
+    - law: law of the noise of each count in the sum of children.
+    - counts, shape (n,): how many counts have that noise in each difference.
+    - own: law of the noise of the parent; None if the parent is public.
+    - chosen_of: if the parents were chosen by their noisy counts, the number that they were chosen from, or 0
+      if unknown. None if all parents are present.
+    - near_zero: the "differences" are noisy counts: their distances from 0.
+    """
+
+    what: str
+    differences: Floats
+    law: CountNoise
+    counts: Ints
+    own: CountNoise | None
+    chosen_of: int | None = None
+    near_zero: bool = False

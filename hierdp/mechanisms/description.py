@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
@@ -13,8 +14,6 @@ from hierdp.privacy.loss import Loss
 from hierdp.privacy.whom import whom_in
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
     from hierdp.mechanisms.intervals import Intervals
@@ -48,27 +47,29 @@ class Mechanism:
     releases, guarantee, neighbours : str
         What it publishes, its guarantee, and its neighbouring tables.
     methods : tuple of MethodInfo
-    checks : str, optional
-        The module with the ``CHECKING`` of its releases for `hierdp check`, loaded only for these. If None,
-        their budgets and tables are not checked against the mechanism.
     released_as : str, optional
         A regular expression for the names in its releases. Default: the names of its methods.
-    audit : str, optional
-        The module whose ``CASES`` `hierdp audit` runs.
-    expected : str, optional
-        The module whose ``expected(*, epsilon, …)`` gives what to expect of a release without data, as
-        `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
     truth : str, optional
-        The module whose ``TRUTH`` says how releases are compared with true counts.
-    bootstrap : str, optional
-        The module whose ``bootstrap(table, manifest, regions, noise)`` takes a release's counts as the
-        truth and releases them again, for what the report says of small counts. It may also have ``bounds``.
-    intervals : str, optional
-        The module whose ``intervals(release)`` gives the intervals of its counts, as
-        `hierdp.mechanisms.intervals.Intervals`.
+        The module whose ``TRUTH`` says how releases are compared with true counts, if it is another
+        mechanism's.
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
+
+    Notes
+    -----
+    All else is found by its name in a module of the package, or the module itself, and loaded on first use:
+
+    - ``checking.CHECKING``: what `hierdp check` needs. Without it, budgets and tables of its releases are not
+      checked against the mechanism.
+    - ``audit.CASES``: what `hierdp audit` runs.
+    - ``expected.expected(*, epsilon, …)``: what to expect of a release without data, as
+      `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
+    - ``truth.TRUTH``: how releases are compared with true counts.
+    - ``bootstrap.bootstrap(table, manifest, regions, noise)``: a second release that takes the counts of one
+      as the truth, of up to ``bootstrap.MOST_SIMULATED`` rows, for what the report says of small counts; and
+      ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
+    - ``intervals.intervals(release)``: the intervals of its counts, `hierdp.mechanisms.intervals.Intervals`.
     """
 
     name: str
@@ -77,28 +78,27 @@ class Mechanism:
     guarantee: str
     neighbours: str
     methods: tuple[MethodInfo, ...]
-    checks: str | None = None
     released_as: str | None = None
-    audit: str | None = None
-    expected: str | None = None
     truth: str | None = None
-    bootstrap: str | None = None
-    intervals: str | None = None
     help: str = ""
+
+    def part(self, module: str, name: str) -> Any:
+        """What a module of its package, or the module itself, has of that name; None if there is none."""
+        package = import_module(self.module.removesuffix(".mechanism"))
+        own = f"{package.__name__}.{module}"
+        there = hasattr(package, "__path__") and find_spec(own) is not None
+        return getattr(import_module(own) if there else package, name, None)
 
     @property
     def checking(self) -> Checking | None:
         """What `hierdp check` needs for its releases, if it is defined."""
-        if self.checks is None:
-            return None
-        found: Checking = import_module(self.checks).CHECKING
+        found: Checking | None = self.part("checking", "CHECKING")
         return found
 
     @property
     def cases(self) -> tuple[Case, ...]:
         """The cases for `hierdp audit`."""
-        found: tuple[Case, ...] = () if self.audit is None else import_module(self.audit).CASES
-        return found
+        return self.part("audit", "CASES") or ()
 
     @property
     def compared(self) -> TruthReader:
@@ -109,10 +109,11 @@ class Mechanism:
         InputError
             If that is not defined.
         """
-        if self.truth is None:
+        found = self.part("truth", "TRUTH") if self.truth is None else import_module(self.truth).TRUTH
+        if found is None:
             raise InputError(f"releases of {self.name} cannot be compared with true counts")
-        found: TruthReader = import_module(self.truth).TRUTH
-        return found
+        reader: TruthReader = found
+        return reader
 
     def released(self, name: str) -> bool:
         """Whether its releases may have that name."""
@@ -123,21 +124,28 @@ class Mechanism:
     @property
     def expecting(self) -> Callable[..., Expected]:
         """The function that gives what to expect of a release without data."""
-        assert self.expected is not None
-        function: Callable[..., Expected] = import_module(self.expected).expected
+        function: Callable[..., Expected] = self.part("expected", "expected")
         return function
 
     @property
-    def released_again(self) -> Callable[..., DataFrame] | None:
-        """The function that takes a release's counts as the truth and releases them again."""
-        return None if self.bootstrap is None else getattr(import_module(self.bootstrap), "bootstrap", None)
+    def released_again(self) -> Any:
+        """The function that takes a release's counts as the truth and releases them again; or None."""
+        return self.part("bootstrap", "bootstrap")
 
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        return (
-            0 if self.bootstrap is None else int(getattr(import_module(self.bootstrap), "MOST_SIMULATED", 0))
-        )
+        return int(self.part("bootstrap", "MOST_SIMULATED") or 0)
+
+    @property
+    def bounds(self) -> Any:
+        """The function that bounds the errors of a release's levels, if a theorem does; or None."""
+        return self.part("bootstrap", "bounds")
+
+    @property
+    def intervals(self) -> Any:
+        """The function that gives the intervals for sums of a release's counts; None if none are known."""
+        return self.part("intervals", "intervals")
 
     def intervals_of(self, release: Written) -> Intervals:
         """The intervals for sums of a release's counts.
@@ -149,13 +157,8 @@ class Mechanism:
         """
         if self.intervals is None:
             raise InputError(f"there are no intervals for releases of {self.name}")
-        found: Intervals = import_module(self.intervals).intervals(release)
+        found: Intervals = self.intervals(release)
         return found
-
-    @property
-    def bounds(self) -> Callable[..., list[float] | None] | None:
-        """The function that bounds the errors of a release's levels, if a theorem does."""
-        return None if self.bootstrap is None else getattr(import_module(self.bootstrap), "bounds", None)
 
     @property
     def from_table(self) -> Callable[..., Any]:
@@ -180,3 +183,11 @@ def member(package: str, name: str) -> Any:
     if name not in import_module(package).__all__:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     return getattr(import_module(f"{package}.mechanism"), name)
+
+
+BOTTOM_UP = "bottom-up"
+"""Prefix of the name of a count-of-counts method that measures only the last level."""
+
+ENTITY = "one entity joins or leaves a group; regions and groups are public"
+PERSON = "one person joins or leaves, in one bin; the bins are public"
+TRIP = "one trip is replaced by another; regions and the total are public"

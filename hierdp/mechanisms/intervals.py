@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.counts.size_table import Ends
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import OtherQuery, Recorded

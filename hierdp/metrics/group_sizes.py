@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.histogram import cumulative
+from hierdp.counts.size_runs import cumulative
 
 if TYPE_CHECKING:
     from pandas import DataFrame

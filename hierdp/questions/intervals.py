@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hierdp.checking.budget import budget_of_one_row
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.counts.size_table import ENDS, Ends, frame_of, with_ends
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
@@ -178,7 +178,7 @@ def bounds_of(release: Written, answers: Sequence[Answer]) -> dict[str, list[flo
     It fails with a probability of at most `FAILURE`. There is no such column if there is no such theorem.
     """
     mechanism = released_by(release.manifest["mechanism"])
-    function: Any = None if mechanism is None else mechanism.bounds
+    function = mechanism and mechanism.bounds
     bounds = function and function(release.table, release.manifest, release.regions, FAILURE)
     if not bounds:
         return {}

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, code_of
-from hierdp.counts.layout import REGION, Layout
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import REGION, Layout, Selection
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
 from hierdp.questions.parsing import parsed

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.record import zips
 from hierdp.record.files import PROOFS
 from hierdp.record.step import Step
 from hierdp.record.written import LIMIT, TooLarge, json_bytes, parsed
@@ -123,7 +123,7 @@ def read_each(
     """
     try:
         with path.open("rb") as whole:
-            zips.check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
+            check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
             with ZipFile(whole) as file:
                 for at, name in enumerate(_names(file, lines, limit, older)):
                     info = file.getinfo(f"{at:06d}.npz")
@@ -132,7 +132,7 @@ def read_each(
                         raise ValueError(
                             f"{info.filename} is too large for a step of {variables:,} variables"
                         )
-                    yield name, _unpacked(zips.contents(file, info), unpack, limit)
+                    yield name, _unpacked(contents(file, info), unpack, limit)
     except (UnknownModel, TooLarge):
         raise
     except ValueError as broken:
@@ -151,7 +151,7 @@ def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int,
         len(_json(line["step"]).encode()) + 2 for line in lines
     ):
         raise ValueError(f"{NAMES} is longer than the names of the manifest's steps")
-    about = parsed(zips.contents(file, listed), f"{NAMES} in {PROOFS}", limit)
+    about = parsed(contents(file, listed), f"{NAMES} in {PROOFS}", limit)
     names = about
     if not (older and isinstance(about, list)):
         if not isinstance(about, dict) or about.get("format") != FORMAT:
@@ -168,7 +168,7 @@ def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int,
 
 
 def _unpacked(member: bytes, unpack: Callable[[Any], T], limit: int) -> T:
-    zips.check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
+    check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
     for info in infos:
@@ -198,3 +198,52 @@ def _member(name: str) -> ZipInfo:
     made = ZipInfo(name)  # dated 1980, so that equal contents give equal files
     made.compress_type = ZIP_DEFLATED
     return made
+
+
+_END, _END_64, _LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+_ENTRY = 128
+"""Upper bound on the bytes of a directory entry: 46, a name of 10, and the fields for files above 4 GB."""
+
+
+def check_entries(file: IO[bytes], most: int) -> None:
+    """Refuse a file whose directory has more than `most` entries, before it is parsed.
+
+    Raises `ValueError` if there are more, or the file is not a zip file without a comment, as Python writes
+    it.
+    """
+    size = _directory(file)
+    if size > _ENTRY * most:
+        raise ValueError(f"its directory takes {size:,} bytes, and {most} files are expected")
+
+
+def _directory(file: IO[bytes]) -> int:
+    length = file.seek(0, 2)
+    file.seek(max(0, length - 98))  # the last record, and the two before it in a large file
+    end = file.read()
+    if end[-22:-18] != _END or end[-2:] != b"\0\0":
+        raise ValueError("it is not a zip file")
+    size: int
+    if end[-42:-38] != _LOCATOR_64:
+        (size,) = struct.unpack("<L", end[-10:-6])
+        return size
+    (where,) = struct.unpack("<Q", end[-34:-26])
+    if end[-98:-94] != _END_64 or where != length - 98:
+        raise ValueError("its directory is not where it should be")
+    (size,) = struct.unpack("<Q", end[-58:-50])
+    return size
+
+
+def contents(file: ZipFile, member: ZipInfo) -> bytes:
+    """The contents of a compressed member, which must unpack to the size in its entry.
+
+    `ZipFile.read` would unpack everything before it compares sizes.
+
+    Raises `ValueError`, `BadZipFile` if the sizes differ.
+    """
+    if member.compress_type != ZIP_DEFLATED:
+        raise ValueError(f"{member.filename} is compressed in another way")
+    with file.open(member) as opened:
+        found = opened.read(member.file_size)
+    if len(found) != member.file_size:
+        raise ValueError(f"{member.filename} is shorter than it says")
+    return found

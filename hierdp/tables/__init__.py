@@ -5,7 +5,7 @@ input raise an `InputError` that names the column, row, region or group, and nev
 empty text are missing values.
 """
 
-from hierdp.counts.group_sizes import GroupSizes
+from hierdp.counts.size_runs import GroupSizes
 from hierdp.tables.axes import Axis, AxisLike, Prefixes
 from hierdp.tables.cells import Flows, flows
 from hierdp.tables.databases import Database

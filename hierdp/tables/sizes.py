@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.counts.group_sizes import GroupSizes
 from hierdp.counts.hierarchy import Hierarchy, as_names
+from hierdp.counts.size_runs import GroupSizes
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
 from hierdp.tables.groups import GroupColumns, count_groups, count_listed_groups

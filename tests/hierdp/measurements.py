@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hierdp.checking.rerun import Rerun
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measurement import Measurements
+from hierdp.measurements.redundant_sums import RedundantSums
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
@@ -227,3 +229,19 @@ class Recording(SimulatedNoise):
         chosen, spend = super().choose(scores, query, sensitivity, epsilon)
         self.choices.append(chosen.copy())
         return chosen, spend
+
+
+def of_tree(tree, noisy, laws, what):
+    """How nodes differ from the sums of their children, between two levels with noise of these laws."""
+    own, sums = noisy[tree.internal], tree.child_sums(noisy)
+    each = tree.child_sums(np.ones(tree.size, dtype=np.int64))
+    depth = tree.level[tree.internal]
+    for level, (above, law) in enumerate(pairwise(laws)):
+        if above is None or law is None:
+            continue
+        here = depth == level
+        off = (own[here] - sums[here]).astype(np.float64)
+        times = np.broadcast_to(each[here].reshape(-1, *[1] * (own.ndim - 1)), off.shape)
+        yield RedundantSums(
+            f"{what} of levels {level} and {level + 1}", off.ravel(), law, times.ravel(), above
+        )

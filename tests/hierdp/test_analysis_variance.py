@@ -10,7 +10,7 @@ from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import branchings
 from hierdp.analysis.queries import Regular
-from hierdp.analysis.regular_ranges import of_ranges
+from hierdp.analysis.regular import of_ranges
 from hierdp.analysis.shape import height, level_sizes, range_tree
 from hierdp.analysis.structure_first import noise_given_structure
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE

@@ -12,7 +12,7 @@ from hierdp.checking.noise import check_noise
 from hierdp.checking.proofs import _gap_too_large, _Proofs
 from hierdp.checking.result import FAILS, HOLDS, OPEN
 from hierdp.measurements.measuring import Differs
-from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
+from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.record.proofs import SavedStep
 from models import Certificate, CumulativeQIP, HierarchyQIP, JointTables, Tree, Workload
 

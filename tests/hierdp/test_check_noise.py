@@ -14,13 +14,14 @@ from hierdp.checking.noise import LITTLE, MUCH, _expected, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement
+from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
-from hierdp.privacy.redundant_sums import CountNoise, RedundantSums, of_tree
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
+from tests.hierdp.measurements import of_tree
 from tests.marks import quick
 
 pytestmark = pytest.mark.slow

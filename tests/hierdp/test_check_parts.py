@@ -25,8 +25,7 @@ from hierdp.checking import (
     _check_tables,
 )
 from hierdp.checking.budget import budget_of_one_row, check_budget
-from hierdp.checking.entries import check_entries
-from hierdp.checking.expected import check_expected
+from hierdp.checking.claims import check_entries, check_expected
 from hierdp.checking.general import GeneralCheck
 from hierdp.checking.noise import check_noise
 from hierdp.checking.proofs import (
@@ -43,9 +42,9 @@ from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.measurements.measuring import Differs
+from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.noise import Changes, miss_of, threshold
-from hierdp.privacy.redundant_sums import CountNoise, RedundantSums
 from hierdp.record import files, proofs, written
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.proofs import SavedStep

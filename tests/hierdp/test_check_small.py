@@ -9,8 +9,8 @@ from test_check_noise import claim, claim_in
 
 from hierdp import SimulatedNoise
 from hierdp.checking import check
+from hierdp.checking.claims import check_public
 from hierdp.checking.noise import check_noise
-from hierdp.checking.public import check_public
 from hierdp.checking.result import FAILS, HOLDS
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.mechanisms.group_size import group_size

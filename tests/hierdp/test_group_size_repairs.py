@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from doubles import hierarchy
 
-from hierdp.counts.histogram import cumulative
+from hierdp.counts.size_runs import cumulative
 from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import group_size, measure, post_process
 from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window

@@ -23,6 +23,7 @@ from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measurement import Measurement
 from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
 from hierdp.measurements.recording import Recording
+from hierdp.measurements.redundant_sums import CountNoise
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.estimates import METHODS as SIZES
@@ -37,7 +38,6 @@ from hierdp.mechanisms.top_down import METHODS as TRIPS
 from hierdp.mechanisms.top_down import queries, refinements, top_down
 from hierdp.mechanisms.top_down.unit import Unit as TripUnit
 from hierdp.privacy.budget import CHOICE, Ledger
-from hierdp.privacy.redundant_sums import CountNoise, of_tree
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
@@ -46,6 +46,7 @@ from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
 from models import Tree
 from tests.hierdp.doubles import Double
+from tests.hierdp.measurements import of_tree
 from tests.marks import quick
 
 COUNTS = [40, 41, 2, 0, 39, 1, 1, 0, 7, 7, 8]

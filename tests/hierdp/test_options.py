@@ -14,8 +14,7 @@ from hierdp.cli import main
 from hierdp.cli.forms import FORMS, arguments_of, flags_of
 from hierdp.cli.release import shared
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.option import Keyword, Option, documented, keywords_of
-from hierdp.mechanisms.option_values import check_options
+from hierdp.mechanisms.option import Keyword, Option, check_options, documented, keywords_of
 from hierdp.mechanisms.registry import PACKAGES
 
 KEYWORDS = {name: keywords_of(mechanism.from_table) for name, mechanism in MECHANISMS.items()}

@@ -12,7 +12,7 @@ from test_check import change_manifest
 from hierdp import InputError, repair
 from hierdp.checking import FAILS, check
 from hierdp.checking.budget import check_budget
-from hierdp.checking.expected import check_expected
+from hierdp.checking.claims import check_expected
 from hierdp.cli import main
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import MECHANISMS, REPAIR, released_by

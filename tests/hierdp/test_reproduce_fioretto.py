@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hierdp.counts.histogram import differences as differenced
+from hierdp.counts.size_runs import differences as differenced
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
 from hierdp.reproduce.fioretto2019.float_solvers import floats

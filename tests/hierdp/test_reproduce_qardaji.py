@@ -74,7 +74,7 @@ def test_sampled_cells_are_corrected():
     mean, error = checks._sample(64, 8, False)
     assert mean == pytest.approx(37.07, abs=0.005)
     rng = np.random.default_rng(0)
-    from hierdp.analysis.regular_ranges import of_ranges
+    from hierdp.analysis.regular import of_ranges
 
     first, last = np.triu_indices(64)
     drawn = rng.integers(0, first.size, (200, 1000))

@@ -24,7 +24,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.record import files, written, zips
+from hierdp.record import files, proofs, written
 from hierdp.record import release as record
 from hierdp.record.written import justified, limit_for
 
@@ -300,9 +300,9 @@ def test_a_directory_of_a_zip_file_is_measured(number):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
         for i in range(number):
             made.writestr(zipfile.ZipInfo(f"{i:06d}.npz"), b"")
-    zips.check_entries(file, number)
+    proofs.check_entries(file, number)
     with pytest.raises(ValueError, match="files are expected"):
-        zips.check_entries(file, number // 3 - 1)
+        proofs.check_entries(file, number // 3 - 1)
 
 
 @pytest.mark.parametrize("what", ["file", "pipe", "folder", "link out", "many"])

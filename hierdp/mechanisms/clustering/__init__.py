@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
-from hierdp.mechanisms.neighbours import PERSON
+from hierdp.mechanisms.description import PERSON, Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
@@ -53,11 +52,7 @@ MECHANISM = Mechanism(
         MethodInfo("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
         MethodInfo("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
     ),
-    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.range_query.truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
-    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

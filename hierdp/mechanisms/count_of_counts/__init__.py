@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
-from hierdp.mechanisms.neighbours import ENTITY
+from hierdp.mechanisms.description import ENTITY, Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.count_of_counts.mechanism import (
@@ -56,10 +55,7 @@ MECHANISM = Mechanism(
         MethodInfo("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
         MethodInfo("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),
-    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
     released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
     help=HELP,
 )

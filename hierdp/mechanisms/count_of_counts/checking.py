@@ -14,7 +14,7 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
 from hierdp.mechanisms.count_of_counts.top_down import TOGETHER
-from hierdp.mechanisms.neighbours import BOTTOM_UP
+from hierdp.mechanisms.description import BOTTOM_UP
 from hierdp.record.shape import shape_of_sizes
 from hierdp.record.step import NotProved, Solving, Step
 from models.arithmetic.arrays import Ints

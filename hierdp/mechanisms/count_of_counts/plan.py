@@ -11,7 +11,7 @@ import numpy as np
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, CountOfCountsMethod
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
-from hierdp.mechanisms.neighbours import BOTTOM_UP
+from hierdp.mechanisms.description import BOTTOM_UP
 from hierdp.privacy.budget import check_epsilon, rest_of, split
 
 MAX_SIZE = 100_000

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
-from hierdp.mechanisms.neighbours import ENTITY
+from hierdp.mechanisms.description import ENTITY, Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure
@@ -53,11 +52,7 @@ MECHANISM = Mechanism(
         MethodInfo("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
         MethodInfo("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
-    checks=f"{__name__}.checking",
     truth="hierdp.mechanisms.size_truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
-    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

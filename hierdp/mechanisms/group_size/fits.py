@@ -8,7 +8,7 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.histogram import differences
+from hierdp.counts.size_runs import differences
 from hierdp.record.step import Problem, Solving, solve_each
 from models import Isotonic
 from models.arithmetic.arrays import Ints

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.mechanisms.group_size.mechanism import noisy_sizes
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.intervals import (

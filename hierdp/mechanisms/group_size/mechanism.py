@@ -9,11 +9,12 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.histogram import cumulative
+from hierdp.counts.size_runs import cumulative
 from hierdp.counts.size_table import SizeTable, narrow
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.group_size.post_processing import (
     METHODS,
     Grouping,
@@ -21,7 +22,6 @@ from hierdp.mechanisms.group_size.post_processing import (
     paper_window,
     post_process,
 )
-from hierdp.mechanisms.neighbours import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_groups

@@ -16,7 +16,7 @@ import numpy as np
 
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.histogram import differences
+from hierdp.counts.size_runs import differences
 from hierdp.mechanisms.deadline import Deadline
 from hierdp.mechanisms.group_size.fits import fit_regions
 from hierdp.mechanisms.solver_options import SolverOptions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
-from hierdp.mechanisms.neighbours import PERSON
+from hierdp.mechanisms.description import PERSON, Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query
@@ -56,11 +55,6 @@ MECHANISM = Mechanism(
         MethodInfo("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         MethodInfo("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
-    checks=f"{__name__}.checking",
-    truth=f"{__name__}.truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
-    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from hierdp.counts.axes import Axis, Names
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.neighbours import PERSON
+from hierdp.mechanisms.description import PERSON
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes

@@ -29,9 +29,6 @@ MECHANISM = Mechanism(
         MethodInfo("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
         MethodInfo("least-absolute", "TreeAbsolute", "least absolute deviations"),
     ),
-    checks=f"{__name__}.checking",
-    truth=f"{__name__}.truth",
-    intervals=f"{__name__}.intervals",
     released_as="repair: [a-z-]+",
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.mechanisms.intervals import (
     LEAST_SQUARES,
     REST,

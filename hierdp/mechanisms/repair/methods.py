@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms.repair.input_counts import InputCounts
-from hierdp.mechanisms.repair.subtrees import subtrees
-from hierdp.mechanisms.repair.weights import real_weights, whole_weights
 from hierdp.record.step import Solving, Step
 from models import (
     ConstrainedInference,
@@ -24,7 +22,8 @@ from models import (
     TreeAbsolute,
     TreeChebyshev,
 )
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
+from models.witnesses.node_prices import NEVER
 
 M = TypeVar("M", bound=Model)
 
@@ -224,3 +223,74 @@ _REPAIRS: dict[str, Callable[[InputCounts, Options, Solving], NDArray[Any]]] = {
     "chebyshev": _chebyshev,
     "least-absolute": _least_absolute,
 }
+
+
+FINENESS = 1_000
+"""The smallest weight, if costs leave room for it: weights agree with 1/variance to three digits or more."""
+
+
+def whole_weights(tree: Tree, variance: Floats, largest: float) -> Ints:
+    """Whole weights of the nodes; 0 for infinite variance.
+
+    - variance, float64 array, shape (nodes,)
+    - largest: an upper bound on counts and changes, which the costs along the tree must fit into 60 bits
+      with.
+
+    Raises `InputError` if there is no room for weights that differ as much as these variances.
+
+    >>> whole_weights(Tree([[0, 0]]), np.array([np.inf, 4.0, 1.0]), largest=100).tolist()
+    [0, 1, 4]
+    """
+    known = np.isfinite(variance)
+    weights = np.where(known, variance[known].max(initial=1.0) / variance, 0.0)
+    path = sum(float(weights[tree.nodes_of(level)].max()) for level in range(tree.depth + 1))
+    room = NEVER / (16.0 * path * max(1.0, largest))
+    if room < 1:
+        raise InputError(
+            "the counts are too large, or the standard errors differ too much, for exact whole numbers: use "
+            "the method least-squares or non-negative, or count in larger units"
+        )
+    whole = np.rint(weights * min(FINENESS, np.floor(room))).astype(np.int64)
+    return np.asarray(whole // max(1, np.gcd.reduce(whole[known])))
+
+
+def real_weights(variance: Floats) -> NDArray[np.float64]:
+    """Weights in the ratio of 1/variance, the smallest 1; 0 for infinite variance."""
+    known = np.isfinite(variance)
+    return np.where(known, variance[known].max(initial=0.0) / variance, 0.0)
+
+
+def subtrees(tree: Tree, level: int, measured: NDArray[np.bool_]) -> Iterator[tuple[Ints, Tree]]:
+    """For each node of a level, the tree of the measured nodes below it.
+
+    - level: the roots are the nodes of this level, in their order; they are kept whether measured or not.
+    - measured, shape (nodes,): True for every leaf.
+
+    Yields:
+    - nodes (int64 array): the kept nodes, in the order of the subtree's nodes.
+    - subtree
+
+    >>> tree = Tree([[0, 0], [0, 0, 1], [0, 1, 2]])
+    >>> measured = np.array([True, False, True, True, True, False, True, True, True])
+    >>> for nodes, below in subtrees(tree, 0, measured):
+    ...     print(nodes, below)
+    [0 2 3 4 6 7 8] Tree(nodes per level: 1, 3, 3)
+    """
+    parent, top = tree.parent, tree.nodes_of(level)
+    kept, root, depth = measured.copy(), np.full(tree.size, -1), np.zeros(tree.size, np.int64)
+    above = np.arange(tree.size)  # the nearest kept node, from the node itself up
+    kept[top] = True
+    root[top] = np.arange(tree.level_sizes[level])
+    for k in range(level + 1, tree.depth + 1):
+        nodes = np.arange(tree.size)[tree.nodes_of(k)]
+        root[nodes] = root[parent[nodes]]
+        depth[nodes] = depth[parent[nodes]] + kept[nodes]
+        above[nodes] = np.where(kept[nodes], nodes, above[parent[nodes]])
+    there = np.flatnonzero(kept & (root >= 0))
+    there = there[np.lexsort((there, depth[there], root[there]))]
+    at = np.empty(tree.size, np.int64)  # position within its level of its subtree
+    new = np.flatnonzero(np.diff(root[there], prepend=-1) | np.diff(depth[there], prepend=-1))
+    at[there] = np.arange(there.size) - np.repeat(new, np.diff(new, append=there.size))
+    for nodes in np.split(there, np.flatnonzero(np.diff(root[there])) + 1):
+        cuts = np.flatnonzero(np.diff(depth[nodes])) + 1
+        yield nodes, Tree([at[above[parent[part]]] for part in np.split(nodes, cuts)[1:]])

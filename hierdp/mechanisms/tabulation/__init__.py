@@ -50,12 +50,6 @@ MECHANISM = Mechanism(
         MethodInfo("GLS", "BlockInference", CUMINGS_MENON),
         MethodInfo("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
-    checks=f"{__name__}.checking",
-    truth=f"{__name__}.truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
-    bootstrap=f"{__name__}.bootstrap",
-    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 import scipy
 
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.mechanisms.intervals import (
     LEAST_SQUARES,
     REST,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
-from hierdp.mechanisms.neighbours import TRIP
+from hierdp.mechanisms.description import TRIP, Mechanism, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.top_down.levels import Level, refinements
@@ -65,12 +64,6 @@ MECHANISM = Mechanism(
             "SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"
         ),
     ),
-    checks=f"{__name__}.checking",
-    truth=f"{__name__}.truth",
-    audit=f"{__name__}.audit",
-    expected=f"{__name__}.expected",
-    bootstrap=f"{__name__}.bootstrap",
-    intervals=f"{__name__}.intervals",
     help=HELP,
 )
 

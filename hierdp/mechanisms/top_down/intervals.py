@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.counts.selection import Selection
+from hierdp.counts.layout import Selection
 from hierdp.errors import InputError
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.intervals import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.histogram import cumulative
+from hierdp.counts.size_runs import cumulative
 from hierdp.execution import progress
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure, post_process

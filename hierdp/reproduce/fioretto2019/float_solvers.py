@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.histogram import differences
+from hierdp.counts.size_runs import differences
 from hierdp.data.census import census, national
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hierdp.counts.histogram import differences
+from hierdp.counts.size_runs import differences
 from hierdp.data.census import LEAVES, census
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure
