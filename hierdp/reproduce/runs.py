@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hierdp.execution.resume import Row, runs
@@ -47,6 +48,30 @@ def all_rows(
     values = [tuple(case.values()) for case in cases]
     found = runs(measure, values, what, given, [f"{what}: {value!r}" for value in values])
     return pd.DataFrame([case | row for case, rows in zip(cases, found, strict=True) for row in rows])
+
+
+def summed_up(
+    rows: DataFrame, by: Sequence[str], summary: Callable[[DataFrame], Mapping[str, Any]]
+) -> DataFrame:
+    """One row for each group of rows: its values of the columns `by`, and what `summary` makes of it."""
+    import pandas as pd
+
+    groups = rows.groupby(list(by), sort=False)
+    return pd.DataFrame([dict(zip(by, key, strict=True)) | dict(summary(mine)) for key, mine in groups])
+
+
+def by_level(values: Any, level: Any, name: str = "level_{}", spread: str = "std_{}") -> Row:
+    """The mean and the standard deviation over runs at each level."""
+    found: Row = {}
+    for one, here in values.groupby(level, sort=False):
+        found |= {name.format(one): here.mean(), spread.format(one): here.std()}
+    return found
+
+
+def present(folder: Path | None, name: str) -> Path | None:
+    """A file or folder in a folder of data, if both are there."""
+    found = folder / name if folder else None
+    return found if found and found.exists() else None
 
 
 def timed(job: Callable[..., T], *given: Any) -> tuple[float, T]:

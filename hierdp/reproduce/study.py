@@ -20,16 +20,9 @@ if TYPE_CHECKING:
 class Part:
     """A table or a figure of the paper, repeated.
 
-    Attributes
-    ----------
-    name : str
-        Name of its files.
-    title : str
-    texts : sequence of str
-        A description, and a comparison with the paper.
-    frames : mapping of DataFrames
-        Tables by file name; every row is measured or, if a column says so, published.
-    figure : Figure, optional
+    - name: name of its files.
+    - texts: a description, and a comparison with the paper.
+    - frames: tables by file name; every row is measured or, if a column says so, published.
     """
 
     name: str
@@ -43,14 +36,8 @@ class Part:
 class Study:
     """A reproduction.
 
-    Attributes
-    ----------
-    title : str
-    parts : sequence of Part
-    settings : mapping
-        Everything needed to repeat it, and the versions used.
-    note : str
-        A note at the top of the report.
+    - settings: everything needed to repeat it, and the versions used.
+    - note: a note at the top of the report.
     """
 
     title: str

@@ -12,7 +12,7 @@ from hierdp.privacy.conversion import PAPERS
 from hierdp.reproduce.boninsegna2025 import diagonal, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from hierdp.reproduce.boninsegna2025.settings import QUICK, QUICK_NOTE, Settings
-from hierdp.reproduce.runs import noise_for, said
+from hierdp.reproduce.runs import noise_for, present, said
 from hierdp.reproduce.study import Part, Study
 from hierdp.tables import Flows
 
@@ -22,14 +22,9 @@ __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
-    Parameters
-    ----------
-    settings : Settings
-    data : path, optional
-        A folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`), or the paper's own
-        file (see `hierdp.data.italy`); without either, the last synthetic set is used instead.
-    seed : int
-        Seed of the noise and the drawn trips; the same seed gives the same numbers, except times.
+    `data` is a folder with ``us-commuting-2009-2013.parquet`` (see `hierdp.data.commuting`), or the paper's
+    own file (see `hierdp.data.italy`); without either, the last synthetic set is used instead. The same seed
+    gives the same numbers, except times.
     """
     sets: dict[str, Flows] = {name: published(name) for name in settings.sets}
     sets |= {f"{name}, drawn": drawn(name, seed) for name in settings.drawn}
@@ -59,8 +54,8 @@ def real_data(data: Path | None) -> dict[str, Flows]:
     """Italy's commuters if `data` is a file, those of the United States if it is a folder that has them."""
     if data is not None and data.is_file():
         return {"Italy": italy(data)}
-    there = data is not None and (data / FILE).exists()
-    return {"commuting": commuting(data / FILE)} if data is not None and there else {}
+    there = present(data, FILE)
+    return {"commuting": commuting(there)} if there else {}
 
 
 def drawn(name: str, seed: int) -> Flows:

@@ -37,13 +37,10 @@ SPENT = {"InfTDA": half, "TDA_L2": half, "TDA_inf": half, "SH": root_2}
 """The ε at which our noise equals theirs, for methods whose noise differed from the requested ε."""
 
 USERS = {
-    "binary complete": (1_051_271, 65_536),
-    "binary dense": (734_688, 32_768),
-    "binary sparse": (23_302, 655),
-    "random complete": (2_019_580, 189_225),
-    "random dense": (1_003_943, 95_612),
-    "random sparse": (67_840, 1_892),
-}
+    "binary complete": (1_051_271, 65_536), "binary dense": (734_688, 32_768),
+    "binary sparse": (23_302, 655), "random complete": (2_019_580, 189_225),
+    "random dense": (1_003_943, 95_612), "random sparse": (67_840, 1_892),
+}  # fmt: skip
 """Table 1: number of trips, and of pairs of areas with trips."""
 
 

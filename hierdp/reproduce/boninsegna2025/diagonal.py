@@ -57,8 +57,7 @@ def part(found: DataFrame) -> Part:
     table = found.groupby(by, sort=False)[list(WHAT)].mean().reset_index()
     table.insert(4, "runs", found.groupby(by, sort=False).size().to_numpy())
     texts = [
-        "The flows within a finest place are taken out of the data, as where such journeys are not counted. "
-        "Declared: `--zero origin=destination` says so, and these cells are neither measured nor filled. Not "
-        "declared: noise puts trips on them. The same seed for both; finest level."
+        "Data without the flows within a finest place. Declared: `--zero origin=destination` says so. The "
+        "same seed for both; finest level."
     ]
     return Part("diagonal", "A zero diagonal (not in the paper)", texts, {"diagonal": table})

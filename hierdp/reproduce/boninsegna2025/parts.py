@@ -10,6 +10,7 @@ from hierdp.reports import plots
 from hierdp.reproduce.boninsegna2025 import authors
 from hierdp.reproduce.boninsegna2025.experiments import EXACT
 from hierdp.reproduce.boninsegna2025.settings import BASELINES, CHEBYSHEV, Settings
+from hierdp.reproduce.runs import summed_up
 from hierdp.reproduce.study import Part
 from hierdp.tables import Flows
 
@@ -37,21 +38,14 @@ def about(sets: Mapping[str, Flows]) -> Part:
         users, pairs = authors.USERS.get(name, (None, None))
         rows.append(
             {
-                "data": name,
-                "areas": ", ".join(f"{n:,}" for n in data.axes[0].tree.level_sizes),
-                "trips": data.total,
-                "published_trips": f"{users:,}" if users else "",
-                "pairs_with_trips": data.counts.size,
-                "published_pairs": f"{pairs:,}" if pairs else "",
+                "data": name, "areas": ", ".join(f"{n:,}" for n in data.axes[0].tree.level_sizes),
+                "trips": data.total, "published_trips": f"{users:,}" if users else "",
+                "pairs_with_trips": data.counts.size, "published_pairs": f"{pairs:,}" if pairs else "",
                 "share_of_pairs": data.counts.size / data.axes[0].names[-1].size ** 2,
                 "largest_flow": int(data.counts.max()),
             }
-        )
-    texts = [
-        "The six synthetic sets are the paper's own, drawn again from its seed; sets called “drawn” have "
-        "Pareto(1) flows. All trees refine the destination first. Commuting: workers by county of home and "
-        "of work in the United States, 2009–2013."
-    ]
+        )  # fmt: skip
+    texts = ["The paper's six synthetic sets, drawn again from its seed; “drawn” ones have Pareto(1) flows."]
     return Part("data", "Table 1: the data", texts, {"data": pd.DataFrame(rows)})
 
 
@@ -97,9 +91,7 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     import pandas as pd
 
     first = pd.concat([runs[runs.level == 0], exact])
-    table = first.groupby(["data", "method", "epsilon"], sort=False).seconds.agg(
-        ["median", "min", "max", "size"]
-    )
+    table = first.groupby(CASE, sort=False).seconds.agg(["median", "min", "max", "size"])
     table = table.rename(columns={"median": "median_seconds", "size": "runs"}).reset_index()
     known = authors.published().rename(columns={"seconds": "published_seconds"})
     table = table.merge(known[[*CASE, "published_seconds"]], "left", CASE)
@@ -113,17 +105,14 @@ def figure_6(runs: DataFrame, exact: DataFrame, settings: Settings) -> Part:
     panels[0].set_ylabel("seconds")
     plots.below(drawn, panels, 6)
     texts = [
-        "Seconds of a release from the data in memory to its table of all levels: simulated noise, "
-        "post-processing and its proofs; the time with exact noise, if measured, is on its own line. The "
-        "published seconds are those of the authors' Python on 8 cores at 3.9 GHz, with exact noise."
+        "From the data in memory to the table of all levels, proofs included, with simulated noise unless "
+        "noted. Published: the authors' Python on 8 cores at 3.9 GHz, with exact noise."
     ]
-    absent = _absent(runs, settings)
-    if absent:
+    if absent := _absent(runs, settings):
         texts.append(
             f"Left out as too large (VanillaGauss beyond {settings.most_pairs:,} possible pairs, TDA_∞ "
             f"beyond {settings.most_positive:,} with trips), or stopped after {settings.time_limit:g} s for "
-            "one program: "
-            f"{'; '.join(absent)}."
+            f"one program: {'; '.join(absent)}."
         )
     frames = {"figure6": table} | ({"exact_noise": exact} if len(exact) else {})
     return Part("figure6", "Figure 6: time", texts, frames, drawn)
@@ -145,9 +134,8 @@ def finest(runs: DataFrame, same: DataFrame) -> Part:
     order = [f"{kind}{metric}" for metric in metrics for kind in ("", "same_noise_", "published_")]
     table = table[[*CASE, "runs", *order]]
     texts = [
-        "Means at the finest level. Same noise: our runs with the budgets that the authors' programs spent "
-        "(half of ρ; √2·ε for SH). Agreement: over the published means of a method, the median of ours over "
-        "theirs, the least and the largest, and the largest difference of the two shares."
+        "Means at the finest level. Same noise: with the budgets that the authors' programs spent (half of "
+        "ρ; √2·ε for SH). Agreement: ratios of ours to theirs, and largest differences of shares."
     ]
     frames = {"finest": table, "agreement": agreement(table)}
     return Part("finest", "Beside the authors' results", texts, frames)
@@ -155,12 +143,9 @@ def finest(runs: DataFrame, same: DataFrame) -> Part:
 
 def agreement(table: DataFrame) -> DataFrame:
     """Ratios of largest errors, and differences of shares, to the published means."""
-    import pandas as pd
 
-    rows = []
-    known = table[table.published_max_error.notna()]
-    for method, here in known.groupby("method", sort=False):
-        row: dict[str, Any] = {"method": method, "means": len(here)}
+    def compared(here: DataFrame) -> dict[str, Any]:
+        row: dict[str, Any] = {"means": len(here)}
         for budget, noise in (("whole", ""), ("their", "same_noise_")):
             ratio = here[f"{noise}max_error"] / here.published_max_error
             for statistic in ("median", "min", "max") if ratio.notna().any() else ():
@@ -168,8 +153,9 @@ def agreement(table: DataFrame) -> DataFrame:
         for metric in list(METRICS)[1:]:
             away = (here[f"same_noise_{metric}"] - here[f"published_{metric}"]).abs().max()
             row[f"their_budget_{metric}"] = away
-        rows.append(row)
-    return pd.DataFrame(rows)
+        return row
+
+    return summed_up(table[table.published_max_error.notna()], ["method"], compared)
 
 
 def italy(same: DataFrame) -> Part:
@@ -179,94 +165,60 @@ def italy(same: DataFrame) -> Part:
     theirs = authors.published().query("data == 'Italy'").set_index(["method", "epsilon"])[metrics]
     both = theirs.add_prefix("Italy_published_").join(ours.add_prefix("commuters_"))
     order = [f"{kind}{metric}" for metric in metrics for kind in ("Italy_published_", "commuters_")]
-    table = both[order].reset_index()
-    texts = [
-        "Italy's file, which ISTAT publishes, is not available here; the commuters of the United States are "
-        "of the same kind. Finest level, with the budgets that the authors' programs spent."
-    ]
-    return Part("italy", "Italy, published, beside the commuters", texts, {"italy": table})
+    texts = ["Finest level, with the budgets that the authors' programs spent."]
+    frames = {"italy": both[order].reset_index()}
+    return Part("italy", "Italy, published, beside the commuters", texts, frames)
 
 
 def utility(runs: DataFrame, settings: Settings) -> Part:
     """Every run against the utility theorem."""
-    import pandas as pd
-
     here = runs[runs.method.isin(CHEBYSHEV) & (runs.level > 0)]
-    rows = []
-    for (name, epsilon), mine in here.groupby(["data", "epsilon"], sort=False):
-        row: dict[str, Any] = {
-            "data": name,
-            "epsilon": epsilon,
-            "runs": mine.groupby("method").run.nunique().sum(),
-        }
-        row["levels_of_runs"] = len(mine)
+
+    def compared(mine: DataFrame) -> dict[str, Any]:
+        row = {"runs": mine.groupby("method").run.nunique().sum(), "levels_of_runs": len(mine)}
         finest = mine[mine.level == mine.level.max()]
         for bound in ("theorem", "bound_possible", "bound_measured"):
             row[f"{bound}_fails"] = int((mine.max_error > mine[bound]).sum())
             row[f"{bound}_largest_ratio"] = (mine.max_error / mine[bound]).max()
             row[f"{bound}_finest"] = round(finest[bound].mean())
-        row["largest_error_finest"] = finest.max_error.max()
-        rows.append(row)
-    total, failed = len(here), int((here.max_error > here.bound_measured).sum())
+        return row | {"largest_error_finest": finest.max_error.max()}
+
     texts = [
         f"Each level of each run of {' and '.join(CHEBYSHEV)} against three bounds, each of which may fail "
-        f"with probability β = {settings.beta:g}: Theorem 4 with the largest number of children as b; a "
-        f"union bound over the possible nodes of each level; and a union bound over the nodes that this "
-        f"release measured. Of {total:,} levels of runs, {failed} exceed the last and tightest bound: "
-        f"{failed / max(1, total):.2%}.",
-        "Largest ratio: the largest error over its bound, of all levels and runs. Finest: the mean bound at "
-        "the finest level.",
+        f"with probability β = {settings.beta:g}: Theorem 4 with the largest number of children as b, and "
+        "unions over the possible and over the measured nodes of each level. The second table: the baselines "
+        "against Proposition 1; the most finest cells below a node stand for b^(T−ℓ)."
     ]
-    frames = {"utility": pd.DataFrame(rows)}
+    frames = {"utility": summed_up(here, ["data", "epsilon"], compared)}
     if "proposition" in runs:
-        frames["proposition"] = _proposition(runs[runs.method.isin(BASELINES)])
-        texts.append(
-            "The second table: the baselines against Proposition 1, with the same β; the largest number of "
-            "finest cells below a node stands for b^(T−ℓ). Ratios are of the largest error to the bound, "
-            "over all levels, and at the root and at the finest level."
-        )
+        frames["proposition"] = summed_up(runs[runs.method.isin(BASELINES)], CASE, _proposition)
     return Part("utility", "The utility theorem", texts, frames)
 
 
-def _proposition(runs: DataFrame) -> DataFrame:
-    """Errors of the baselines over their bounds."""
-    import pandas as pd
-
-    rows, by = [], ["data", "method", "epsilon"]
-    for key, mine in runs.groupby(by, sort=False):
-        ratio = mine.max_error / mine.proposition
-        row = {**dict(zip(by, key, strict=True)), "levels_of_runs": len(mine)}
-        row |= {"fails": int((ratio > 1).sum()), "largest_ratio": ratio.max()}
-        for end, there in {"root": mine.level == 0, "finest": mine.level == mine.level.max()}.items():
-            row |= {f"{end}_bound": mine.proposition[there].max(), f"{end}_ratio": ratio[there].max()}
-        rows.append(row)
-    return pd.DataFrame(rows)
+def _proposition(mine: DataFrame) -> dict[str, Any]:
+    """Errors of a baseline over their bounds."""
+    ratio = mine.max_error / mine.proposition
+    row = {"levels_of_runs": len(mine), "fails": int((ratio > 1).sum()), "largest_ratio": ratio.max()}
+    for end, there in {"root": mine.level == 0, "finest": mine.level == mine.level.max()}.items():
+        row |= {f"{end}_bound": mine.proposition[there].max(), f"{end}_ratio": ratio[there].max()}
+    return row
 
 
 def fewest(found: DataFrame) -> Part:
     """IntOpt against the fewest positive counts."""
-    import pandas as pd
-
-    by = ["data", "epsilon", "level"]
-    groups = found.drop(columns="run").groupby(by, sort=False)
+    groups = found.drop(columns="run").groupby(["data", "epsilon", "level"], sort=False)
     table = groups.mean().reset_index()
     table.insert(3, "runs", groups.size().to_numpy())
-    false = table["false_positive_IntOpt"] > 0
-    rows = []
-    for name, here in found.groupby("data", sort=False):
-        sums = here.sum(numeric_only=True)
-        row: dict[str, Any] = {"data": name}
-        for kind in ("positive", "false_positive", "false_negative"):
-            row |= {f"{kind}_{method}": int(sums[f"{kind}_{method}"]) for method in ("IntOpt", "fewest")}
-        rows.append(row)
+    kinds = ("positive", "false_positive", "false_negative")
+    counts = [f"{kind}_{method}" for kind in kinds for method in ("IntOpt", "fewest")]
     texts = [
-        "At every level, from the parents and noisy counts of the same InfTDA run: IntOpt's answer, and a "
-        "proved answer of least Chebyshev distance with the fewest positive counts (among those, the least "
-        "L1 change). The first table combines all levels, ε and runs; the second has means over runs by "
-        "level, without those where IntOpt has no false positive. Cells are those measured; L1 is the "
-        "distance from the truth."
+        "From the same noisy counts and parents at every level: totals over levels, ε and runs, and means by "
+        "level, without those where IntOpt has no false positive. L1: the distance from the truth."
     ]
-    frames = {"fewest": pd.DataFrame(rows), "fewest_by_level": table[false]}
+    frames = {
+        "fewest": found.groupby("data", sort=False)[counts].sum().reset_index(),
+        "fewest_by_level": table[table["false_positive_IntOpt"] > 0],
+    }
     return Part("fewest", "Fewest false positives: IntOpt against the optimum", texts, frames)
 
 

@@ -22,16 +22,10 @@ INVENTED = "#D55E00"
 def planner(data: Flows, true: DataFrame, released: DataFrame, largest: int, said: str) -> list[Part]:
     """The three tables for trips between two axes of regions.
 
-    Parameters
-    ----------
-    data : Flows
-        Its axes: origin and destination, over the same hierarchy.
-    true, released : DataFrame
-        Tables of all levels, in the form of a top-down release.
-    largest : int
-        Rows of each table.
-    said : str
-        A sentence on the release's data and budget.
+    - data: its axes: origin and destination, over the same hierarchy.
+    - true, released: tables of all levels, in the form of a top-down release.
+    - largest: rows of each table.
+    - said: a sentence on the release's data and budget.
     """
     finest = _between(true, released, data, -1)
     coarse = _between(true, released, data, 1)
@@ -58,10 +52,7 @@ def _largest(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
         "largest_within": _shown(metrics.largest_cells(flows[within], most), data),
         "largest_between": _shown(metrics.largest_cells(flows[~within], most), data),
     }
-    texts = [
-        f"{said} The largest true flows within a region, and the largest between two regions, with their "
-        "ranks among the released flows."
-    ]
+    texts = [f"{said} The largest true flows within a region and between two, with their released ranks."]
     return Part("largest", "The largest flows", texts, frames)
 
 
@@ -84,8 +75,7 @@ def _region(flows: DataFrame, data: Flows, most: int, said: str) -> Part:
     texts = [
         f"{said} All trips to {_name(busiest, data)}, the destination of the most trips from other regions: "
         f"{here['true'].sum():,} in truth, {here['released'].sum():,} released; from "
-        f"{(here['true'] > 0).sum():,} origins in truth, {(here['released'] > 0).sum():,} released. The "
-        "tables group flows by their true size, and list the largest origins."
+        f"{(here['true'] > 0).sum():,} origins in truth, {(here['released'] > 0).sum():,} released."
     ]
     frames = {"region_by_size": by_size, "region_largest": _shown(metrics.largest_cells(here, most), data)}
     return Part("region", "The flows of one region", texts, frames)

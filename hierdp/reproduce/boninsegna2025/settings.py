@@ -17,34 +17,19 @@ BASELINES = ("VanillaGauss", "SH")
 class Settings:
     """How much to run; `QUICK` takes about a minute on a laptop.
 
-    Attributes
-    ----------
-    runs : int
-        Runs of each method, data set and ε.
-    epsilons : tuple of float
-    delta, beta : float
-        β is the probability with which the utility theorem's bound may fail.
-    sets : tuple of str
-        The published data sets, from `hierdp.data.trips.SETS`.
-    drawn : tuple of str
-        Data sets drawn from this study's seed: Pareto(1) flows between newly drawn areas.
-    methods : tuple of str
-        From `hierdp.mechanisms.top_down.METHODS`.
-    most_pairs : int
-        VanillaGauss draws noise for every possible pair; it runs if there are at most this many.
-    most_positive : int
-        TDA_inf solves an integer program per region; it runs if at most this many pairs have trips.
-    solver_runs : int
-        Runs of TDA_inf, the slowest method.
-    time_limit : float
-        Seconds for each integer program.
-    exact_runs : int
-        Runs of InfTDA with exact noise, to measure its time.
-    sparse_runs : int
-    sparse_epsilons : tuple of float
-        Budgets of the comparison with the fewest positive counts.
-    largest : int
-        Number of flows in the tables for planners.
+    - runs: runs of each method, data set and ε.
+    - delta, beta: β is the probability with which the utility theorem's bound may fail.
+    - sets: the published data sets, from `hierdp.data.trips.SETS`.
+    - drawn: data sets drawn from this study's seed: Pareto(1) flows between newly drawn areas.
+    - methods: from `hierdp.mechanisms.top_down.METHODS`.
+    - most_pairs: VanillaGauss draws noise for every possible pair; it runs if there are at most this many.
+    - most_positive: TDA_inf solves an integer program per region; it runs if at most this many pairs have
+      trips.
+    - solver_runs: runs of TDA_inf, the slowest method.
+    - time_limit: seconds for each integer program.
+    - exact_runs: runs of InfTDA with exact noise, to measure its time.
+    - sparse_epsilons: budgets of the comparison with the fewest positive counts.
+    - largest: number of flows in the tables for planners.
     """
 
     runs: int = 10

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from hierdp.data.census import census
+from hierdp.data.commuting import FILE
 from hierdp.data.taxi import made_up_taxis, taxi
 from hierdp.errors import InputError
 from hierdp.reproduce.fioretto2019 import experiments, float_solvers, parts, without_total
 from hierdp.reproduce.fioretto2019.settings import QUICK, QUICK_NOTE, Settings
 from hierdp.reproduce.fioretto2019.taxi_bound import taxi_bound
-from hierdp.reproduce.runs import said
+from hierdp.reproduce.runs import present, said
 from hierdp.reproduce.study import Study
 
 __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
@@ -19,24 +20,18 @@ __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
-    Parameters
-    ----------
-    settings : Settings
-    data : path, optional
-        A folder with ``taxi/`` (see `hierdp.data.taxi`) and ``us-commuting-2009-2013.parquet``. Without them
-        there are no taxis, and the states' shares are synthetic.
-    seed : int
-        Seed of the noise and the census; the same seed gives the same numbers, except times.
+    `data` is a folder with ``taxi/`` (see `hierdp.data.taxi`) and ``us-commuting-2009-2013.parquet``. Without
+    them there are no taxis, and the states' shares are synthetic. The same seed gives the same numbers,
+    except times.
     """
     if data and data.is_file():
         raise InputError(f"{data} is a file; fioretto2019 takes a folder, since its data are not published")
-    homes = data / "us-commuting-2009-2013.parquet" if data else None
-    homes = homes if homes and homes.exists() else None
+    homes, taxis = present(data, FILE), present(data, "taxi")
     sets = {"census": census(seed, settings.groups, settings.leaves, settings.sizes, homes)}
     if settings.city_sizes:
         sets["taxis, made up"] = made_up_taxis(seed, settings.city_sizes)
-    if data and (data / "taxi").is_dir():
-        sets["taxi"] = taxi(data / "taxi", settings.taxi_sizes)
+    if taxis:
+        sets["taxi"] = taxi(taxis, settings.taxi_sizes)
     # A few dozen regions, so that solvers can finish.
     small = sets.get("taxi") or census(seed, 100_000, 52, max(50, *settings.joint_sizes))
     runs = experiments.accuracy(sets, settings, seed)

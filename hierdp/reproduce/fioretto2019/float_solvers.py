@@ -27,7 +27,7 @@ from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.reports import plots
 from hierdp.reproduce.fioretto2019.experiments import errors_of
 from hierdp.reproduce.fioretto2019.settings import Settings
-from hierdp.reproduce.runs import all_rows, crossed, noise_for, timed
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, summed_up, timed
 from hierdp.reproduce.study import Part
 from hierdp.tables import GroupSizes
 from models import Program
@@ -128,24 +128,19 @@ def _errors(data: GroupSizes, answer: Any, cumulative: bool) -> Row:
 
 def floats(every: DataFrame) -> Part:
     """Errors at the root by ε, for every solver and form of the program."""
-    import pandas as pd
 
-    rows = []
-    by = ["data", "method", "solver", "unknowns"]
-    for key, here in every.groupby(by, sort=False):
-        row: Row = {**dict(zip(by, key, strict=True)), "status": ", ".join(dict.fromkeys(here.status))}
-        row |= {"distance": here.distance.mean(), "allowed": here.allowed_distance.mean()}
-        row |= {
-            f"L1_level_1_at_{epsilon:g}": mean
-            for epsilon, mean in here.groupby("epsilon").level_1.mean().items()
-        }
-        rows.append({**row, "violations": here.violations.mean()})
+    def errors(here: DataFrame) -> Row:
+        row: Row = {"status": ", ".join(dict.fromkeys(here.status)), "distance": here.distance.mean()}
+        row["allowed"] = here.allowed_distance.mean()
+        means = here.groupby("epsilon").level_1.mean().items()
+        row |= {f"L1_level_1_at_{epsilon:g}": mean for epsilon, mean in means}
+        return row | {"violations": here.violations.mean()}
+
     texts = [
-        "L1 error at the root (mean over runs) at each ε, of the relaxations by solvers with their default "
-        "settings, rounded. Unknowns: the counts, or their differences from the noisy counts, which is the "
-        "same program. Distance: from the optimum, before rounding, in L2; allowed: what a relative gap of "
-        "10⁻⁸ allows a feasible answer, if the counts are the unknowns. A status such as PrimalInfeasible is "
-        "the solver's claim that there is no answer, which is false."
+        "L1 error at the root, of rounded answers by default settings. Unknowns: the counts, or their "
+        "differences from the noisy counts. Distance: from the optimum, before rounding, in L2; allowed: "
+        "what a relative gap of 10⁻⁸ allows if the counts are the unknowns. PrimalInfeasible is a false "
+        "claim."
     ]
     drawn, panels = plots.figure(9.4, 3.6, panels=2)
     larger = every[every.data == every.data.iloc[-1]]
@@ -157,7 +152,8 @@ def floats(every: DataFrame) -> Part:
         plots.label(axes, method, "privacy budget ε", log="xy", ticks=every.epsilon)
     panels[0].set_ylabel("L1 error at the root (groups)")
     plots.beside(panels[-1])
-    frames = {"float_solvers": pd.DataFrame(rows), "float_solvers_runs": every}
+    table = summed_up(every, ["data", "method", "solver", "unknowns"], errors)
+    frames = {"float_solvers": table, "float_solvers_runs": every}
     return Part("float-solvers", "The relaxations by solvers in floats", texts, frames, drawn)
 
 

@@ -12,6 +12,7 @@ from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.reports import plots
 from hierdp.reproduce.fioretto2019.published import TABLE_1
 from hierdp.reproduce.fioretto2019.settings import SCALABLE
+from hierdp.reproduce.runs import by_level, summed_up
 from hierdp.reproduce.study import Part
 from hierdp.tables import GroupSizes
 
@@ -23,19 +24,14 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
     """Statistics of the data, and a comparison of the census with the published totals."""
     import pandas as pd
 
-    rows = []
-    for name, data in sets.items():
-        root = data.counts[0]
-        rows.append(
-            {
-                "data": name,
-                "hierarchy": ", ".join(f"{n:,}" for n in data.hierarchy.tree.level_sizes),
-                "sizes": data.counts.shape[1] - 1,
-                "groups": data.groups,
-                "individuals": int((root * np.arange(root.size)).sum()),
-                "cells": data.counts.size,
-            }
-        )
+    rows = [
+        {
+            "data": name, "hierarchy": ", ".join(f"{n:,}" for n in data.hierarchy.tree.level_sizes),
+            "sizes": data.counts.shape[1] - 1, "groups": data.groups,
+            "individuals": int(data.counts[0] @ np.arange(data.counts.shape[1])), "cells": data.counts.size,
+        }
+        for name, data in sets.items()
+    ]  # fmt: skip
     root = sets["census"].counts[0]
     scaled = np.array(PUBLISHED) * root.sum() / sum(PUBLISHED)
     totals = pd.DataFrame(
@@ -46,40 +42,36 @@ def about(sets: dict[str, GroupSizes], homes: bool) -> Part:
             "generated": [*root[1:7].tolist(), int(root[7:].sum())],
         }
     )
-    shares = (
-        "the workers' homes in the commuting file" if homes else "a lognormal law, because there is no file"
-    )
+    shares = "workers' homes in the commuting file" if homes else "a lognormal law, because there is no file"
     texts = [
-        "Census: synthetic households by size, with the published national totals of 2010, a tail beyond "
-        f"size 7, and 50 outliers in 10 … {root.size - 1:,}; the regions' shares are those of {shares}. "
-        "Taxis, made up: of the shape of the paper's. Taxi: the data of Kuo et al. 2018 (Manhattan). The "
-        "paper's own two files are not available here."
+        "Census: the published national totals of 2010, a tail beyond size 7, and 50 outliers in 10 … "
+        f"{root.size - 1:,}; the regions' shares are those of {shares}."
     ]
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows), "census_totals": totals})
 
 
 def table_1(runs: DataFrame, name: str) -> Part:
     """Error by level and violations, of one data set."""
-    import pandas as pd
-
-    rows = []
     key = name.replace(", ", "_").replace(" ", "_")
-    for (epsilon, method), mine in runs[runs.data == name].groupby(["epsilon", "method"], sort=False):
-        tables = TABLE_1.get(("taxi" if name.startswith("taxi") else name, float(str(epsilon))))
-        published = tables[SCALABLE.index(str(method))] if tables else (np.nan,) * 4
-        row: dict[str, Any] = {"epsilon": epsilon, "method": method, "runs": mine.run.nunique()}
-        for level, l1 in mine.groupby("level").l1:
-            row |= {f"L1_level_{level}": l1.mean(), f"±_{level}": l1.std()}
+
+    def beside(mine: DataFrame) -> dict[str, Any]:
+        epsilon, method = float(mine.epsilon.iloc[0]), mine.method.iloc[0]
+        tables = TABLE_1.get(("taxi" if name.startswith("taxi") else name, epsilon))
+        published = tables[SCALABLE.index(method)] if tables else (np.nan,) * 4
+        row = {"runs": mine.run.nunique(), **by_level(mine.l1, mine.level, "L1_level_{}", "±_{}")}
         row["violations"] = mine.violations.mean()
-        row |= {f"published_{level}": published[level - 1] for level in (1, 2, 3)}
-        rows.append({**row, "published_CV": published[3]})
+        return (
+            row
+            | {f"published_{level}": published[level - 1] for level in (1, 2, 3)}
+            | {"published_CV": published[3]}
+        )
+
     texts = [
         "Mean L1 error of all regions of a level, its standard deviation over runs (±), and mean number of "
-        "(region, size) pairs whose children do not add up; beside the values that the paper printed for "
-        "its data."
+        "(region, size) pairs whose children do not add up; beside the printed values."
     ]
-    title = f"Table 1, {name}: L1 error by level"
-    return Part(f"table1-{key}", title, texts, {f"table1_{key}": pd.DataFrame(rows)})
+    table = summed_up(runs[runs.data == name], ["epsilon", "method"], beside)
+    return Part(f"table1-{key}", f"Table 1, {name}: L1 error by level", texts, {f"table1_{key}": table})
 
 
 def figure_9(runs: DataFrame) -> Part:
@@ -87,10 +79,7 @@ def figure_9(runs: DataFrame) -> Part:
     first = runs[runs.level == 1]
     table = first.groupby(["data", "method", "epsilon"]).seconds.agg(["median", "min", "max"]).reset_index()
     drawn = _by_epsilon(first, "seconds", "post-processing (seconds, proof included)", "median")
-    texts = [
-        "Seconds of post-processing, proofs included, without noise; medians over runs (bars: least and "
-        "most). The paper used Gurobi 8 and Python on one 2.1 GHz core."
-    ]
+    texts = ["Medians over runs; bars from the least to the most. The paper: Gurobi 8, one 2.1 GHz core."]
     frames = {"figure9": table.rename(columns={"median": "median_seconds"})}
     return Part("figure9", "Figure 9: runtime", texts, frames, drawn)
 
@@ -130,10 +119,8 @@ def figure_8(found: DataFrame, time_limit: float) -> Part:
     plots.beside(axes)
     texts = [
         f"All seven methods on the small data with sizes to N, ε = 1; {time_limit:g} s for each integer "
-        "program and for the tables of M_dp^OP; medians over runs. HiGHS solves M_H and M_c exactly, with "
-        "the squares rewritten as piecewise linear functions between whole numbers; M_dp^OP builds its "
-        "tables by CP-SAT in the paper's window. A method that reaches the limit is run once, and not "
-        "on larger N."
+        "program and for the tables of M_dp^OP; medians over runs. M_H and M_c by HiGHS, M_dp^OP by CP-SAT "
+        "in the paper's window. A method that reaches the limit is run once, and not on larger N."
     ]
     frames = {"figure8": table, "figure8_runs": found}
     return Part("figure8", "Figure 8: runtime against N", texts, frames, drawn)
@@ -141,30 +128,25 @@ def figure_8(found: DataFrame, time_limit: float) -> Part:
 
 def joint(found: DataFrame) -> Part:
     """M_c^dp and M_c^r against the optimum of M_c."""
-    import pandas as pd
 
-    rows = []
-    for (n, epsilon), here in found.groupby(["sizes", "epsilon"]):
+    def compared(here: DataFrame) -> dict[str, Any]:
         done = here.dropna()
-        row: dict[str, Any] = {
-            "sizes": n, "epsilon": epsilon, "variables": int(here.variables.iloc[0]),
-            "instances": len(here), "solved": len(done),
-        }  # fmt: skip
-        if len(done):
-            row |= {
-                "M_c^dp_objective_excess": (done["objective M_c^dp"] / done["objective M_c"] - 1).mean(),
-                "M_c^dp_optimal": int((done["objective M_c^dp"] == done["objective M_c"]).sum()),
-                **{f"L1_{name}": done[f"l1 {name}"].mean() for name in ("M_c", "M_c^dp", "M_c^r")},
-                "M_c^dp_closer": int((done["l1 M_c^dp"] < done["l1 M_c"]).sum()),
-                "violations_M_c^r": done["violations M_c^r"].mean(),
-            }
-        rows.append(row)
+        row = {"variables": int(here.variables.iloc[0]), "instances": len(here), "solved": len(done)}
+        if done.empty:
+            return row
+        return row | {
+            "M_c^dp_objective_excess": (done["objective M_c^dp"] / done["objective M_c"] - 1).mean(),
+            "M_c^dp_optimal": int((done["objective M_c^dp"] == done["objective M_c"]).sum()),
+            **{f"L1_{name}": done[f"l1 {name}"].mean() for name in ("M_c", "M_c^dp", "M_c^r")},
+            "M_c^dp_closer": int((done["l1 M_c^dp"] < done["l1 M_c"]).sum()),
+            "violations_M_c^r": done["violations M_c^r"].mean(),
+        }
+
     texts = [
-        "M_c^dp first makes the counts of each region monotone and then adds them up; M_c does both at "
-        "once, and is solved to its optimum here. Excess: how much larger M_c^dp's objective (C1) is. "
-        "Closer: the number of instances on which M_c^dp is nevertheless closer to the truth."
+        "Excess: how much larger M_c^dp's objective (C1) is. Closer: the number of instances on which M_c^dp "
+        "is nevertheless closer to the truth."
     ]
-    frames = {"joint": pd.DataFrame(rows), "joint_runs": found}
+    frames = {"joint": summed_up(found, ["sizes", "epsilon"], compared), "joint_runs": found}
     return Part("joint", "M_c^dp against the joint optimum M_c", texts, frames)
 
 
@@ -183,8 +165,8 @@ def window(found: DataFrame) -> Part:
         .reset_index()
     )
     texts = [
-        "Domains {ñ − δ … ñ + δ} ∩ ℤ₊ against all of ℤ₊, λ the noise's scale. Infeasible: they contain no "
-        "consistent counts with the right total. Excess: over the untruncated optimum, if feasible."
+        "Domains {ñ − δ … ñ + δ} ∩ ℤ₊ against all of ℤ₊, λ the noise's scale. Infeasible: without consistent "
+        "counts of the right total. Excess: over the untruncated optimum, if feasible."
     ]
     return Part("window", "Truncated domains", texts, {"window": table})
 

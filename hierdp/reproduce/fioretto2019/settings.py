@@ -18,30 +18,18 @@ COUNTIES = 3_143
 class Settings:
     """How much to run; `QUICK` takes about a minute on a laptop.
 
-    Attributes
-    ----------
-    runs : int
-        Runs of each method, data set and ε.
-    epsilons : tuple of float
-    leaves, sizes, groups : int
-        The size of the synthetic census.
-    city_sizes : int
-        Sizes, and taxis, of the made-up city (`hierdp.data.taxi.made_up_taxis`); 0 leaves it out.
-    taxi_sizes : int, optional
-        Taxis with more pickups are left out; by default, all are kept.
-    small_sizes : tuple of int
-        Numbers N of sizes for Figure 8.
-    small_runs : int
-        Runs of each method and N of Figure 8; of a method that reaches the time limit, one.
-    time_limit : float
-        Seconds for each integer program, and for cost tables; by default 30 minutes, as in the paper.
-    joint_sizes : tuple of int
-        Numbers of sizes for M_c against M_c^dp.
-    joint_runs, window_runs : int
-    total_leaves : tuple of int
-        Leaves of the censuses that are repaired with and without the public total.
-    float_groups, float_leaves, float_sizes, float_runs : int
-        The census on which solvers in floats are compared with the exact relaxations, and runs.
+    - runs: runs of each method, data set and ε.
+    - leaves, sizes, groups: the size of the synthetic census.
+    - city_sizes: sizes, and taxis, of the made-up city (`hierdp.data.taxi.made_up_taxis`); 0 leaves it out.
+    - taxi_sizes: taxis with more pickups are left out; by default, all are kept.
+    - small_sizes: numbers N of sizes for Figure 8.
+    - small_runs: runs of each method and N of Figure 8; of a method that reaches the time limit, one.
+    - time_limit: seconds for each integer program, and for cost tables; by default 30 minutes, as in the
+      paper.
+    - joint_sizes: numbers of sizes for M_c against M_c^dp.
+    - total_leaves: leaves of the censuses that are repaired with and without the public total.
+    - float_groups, float_leaves, float_sizes, float_runs: the census on which solvers in floats are compared
+      with the exact relaxations, and runs.
     """
 
     runs: int = 30

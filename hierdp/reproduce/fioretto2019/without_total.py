@@ -109,9 +109,8 @@ def without_total_part(found: DataFrame) -> Part:
                 printed.append({**row, "answer": "published", **dict(known)})
                 printed.append({**row, "answer": "noise alone", "level_1": raw_noise(name, epsilon, method)})
     texts = [
-        "L1 errors at level 1 on the census, one run: the noisy counts, the exact repair with the public "
-        "total (H2) at the root, and without it; other levels are in the file without_total_levels. Noise "
-        "alone: the expected error of noisy counts before any repair, the same on any data."
+        "L1 errors at level 1 on the census, one run; other levels are in the file without_total_levels. "
+        "Noise alone: the expected error of noisy counts before any repair, the same on any data."
     ]
     by = ["method", "leaves", "repaired", "answer"]
     every = pd.concat([pd.DataFrame(printed), found])[

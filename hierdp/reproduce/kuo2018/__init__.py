@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.data import commuting
 from hierdp.data.blocks import blocks as blocks_of
 from hierdp.data.hawaiian import FILE, hawaiian
 from hierdp.data.housing import WEST_COAST, housing
@@ -15,7 +16,7 @@ from hierdp.data.taxi import taxi
 from hierdp.reproduce.kuo2018 import experiments, naive_face, parts
 from hierdp.reproduce.kuo2018.experiments import Known
 from hierdp.reproduce.kuo2018.settings import QUICK, QUICK_NOTE, Settings
-from hierdp.reproduce.runs import said
+from hierdp.reproduce.runs import present, said
 from hierdp.reproduce.study import Study
 
 __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
@@ -24,16 +25,10 @@ __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
-    Parameters
-    ----------
-    settings : Settings
-    data : path, optional
-        One of the paper's data sets (see `hierdp.data.blocks`), or a folder with ``taxi/`` (see
-        `hierdp.data.taxi`), ``hawaiian/`` (see `hierdp.data.hawaiian`) and
-        ``us-commuting-2009-2013.parquet``. Without them there are no taxis, no Hawaiian data, and the states'
-        shares are synthetic.
-    seed : int
-        Seed of the noise and the housing data; the same seed gives the same numbers.
+    `data` is one of the paper's data sets (see `hierdp.data.blocks`), or a folder with ``taxi/`` (see
+    `hierdp.data.taxi`), ``hawaiian/`` (see `hierdp.data.hawaiian`) and ``us-commuting-2009-2013.parquet``.
+    Without them there are no taxis, no Hawaiian data, and the states' shares are synthetic. The same seed
+    gives the same numbers.
     """
     two, three, listed, roots, more = (
         of_file(data, settings) if data and data.is_file() else of_folder(data, settings, seed)
@@ -79,14 +74,10 @@ def of_file(path: Path, settings: Settings) -> Sets:
 
 def of_folder(data: Path | None, settings: Settings, seed: int) -> Sets:
     """The data of the folder, and synthetic housing."""
-    homes = data / "us-commuting-2009-2013.parquet" if data else None
-    homes = homes if homes and homes.exists() else None
+    homes, taxis = present(data, commuting.FILE), present(data, "taxi")
+    blocks = present(data, f"hawaiian/{FILE}")
     coast = WEST_COAST if homes else ("S01", "S02", "S03")
-    blocks = None if data is None else data / "hawaiian" / FILE
-    blocks = blocks if blocks and blocks.exists() else None
-    three: dict[str, Known] = {}
-    if data is not None and (data / "taxi").is_dir():
-        three["taxi"] = SizeRuns.of(taxi(data / "taxi")), 1
+    three: dict[str, Known] = {"taxi": (SizeRuns.of(taxi(taxis)), 1)} if taxis else {}
     two = {name: (without_leaves(known), smallest) for name, (known, smallest) in three.items()}
     three["housing, West Coast"] = housing(seed, settings.sized_groups, homes, states=coast), 1
     two["housing"] = housing(seed, settings.sized_groups, homes, counties=False), 1

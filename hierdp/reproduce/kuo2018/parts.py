@@ -12,6 +12,7 @@ from hierdp.metrics.runs import omniscient
 from hierdp.reports import plots
 from hierdp.reproduce.kuo2018.experiments import ORIGINAL
 from hierdp.reproduce.kuo2018.settings import BOTTOM_UP, NAIVE, README, REGIONS
+from hierdp.reproduce.runs import by_level, summed_up
 from hierdp.reproduce.study import Part
 
 if TYPE_CHECKING:
@@ -27,22 +28,16 @@ def about(sets: Mapping[str, SizeRuns]) -> Part:
 
     rows = [
         {
-            "data": name,
-            "hierarchy": ", ".join(f"{n:,}" for n in data.hierarchy.tree.level_sizes),
-            "groups": data.groups,
-            "entities": int(data.runs.people[0]),
-            "sizes": int(data.runs.distinct[0]),
-            "largest": int(data.runs.of(0)[0].max()),
+            "data": name, "hierarchy": ", ".join(f"{n:,}" for n in data.hierarchy.tree.level_sizes),
+            "groups": data.groups, "entities": int(data.runs.people[0]),
+            "sizes": int(data.runs.distinct[0]), "largest": int(data.runs.of(0)[0].max()),
         }
         for name, data in sets.items()
-    ]
+    ]  # fmt: skip
     texts = [
-        "Housing: the paper's recipe for partially synthetic housing (hierdp.data.housing), with the "
-        "national shares of sizes for every state. Of the race data, only the nation's Hawaiian row is here; "
-        "its blocks are placed in states and counties at random (hierdp.data.hawaiian)."
+        "Housing: the paper's recipe, with the national shares of sizes for every state. Hawaiian: the "
+        "nation's blocks, placed in states and counties at random. Taxi: exactly the paper's data."
     ]
-    if "taxi" in sets:
-        texts.append("Taxi: exactly the paper's data.")
     return Part("data", "The data", texts, {"data": pd.DataFrame(rows)})
 
 
@@ -58,35 +53,22 @@ def taxi_table(runs: DataFrame, readme: Mapping[str, int] | None) -> Part:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for name in dict.fromkeys(runs["data"]):
-        published = BOTTOM_UP.get(PUBLISHED.get(str(name), ""))
-        for method, at in (("bottom-up", 0), ("Hc", 1)):
-            if published:
-                levels = {f"level_{k}": value for k, value in enumerate(published[at])}
-                rows.append({"data": name, "method": method, "noise": "published", "runs": 1, **levels})
-            mine = runs[(runs.data == name) & (runs.method == method)]
-            for (noise, fit), here in mine.groupby(["noise", "fit"], sort=False):
-                count = here.run.nunique()
-                row = {"data": name, "method": method, "noise": noise, "fit": fit, "runs": count}
-                for level, emd in here.groupby("level").emd:
-                    row |= {f"level_{level}": emd.mean(), f"std_{level}": emd.std()}
-                rows.append(row)
+    for (name, method), mine in runs.groupby(["data", "method"], sort=False):
+        if published := BOTTOM_UP.get(PUBLISHED.get(str(name), "")):
+            levels = {f"level_{k}": value for k, value in enumerate(published[method == "Hc"])}
+            rows.append({"data": name, "method": method, "noise": "published", "runs": 1, **levels})
+        for (noise, fit), here in mine.groupby(["noise", "fit"], sort=False):
+            row = {"data": name, "method": method, "noise": noise, "fit": fit, "runs": here.run.nunique()}
+            rows.append(row | by_level(here.emd, here.level))
     texts = [
-        "Earth mover's distance per region, total ε = 1; means over runs, and the standard deviation of one "
-        "run (std). “One seed”: every region's noise is drawn with the same seed, which is not private. "
-        "“Fit”: Hc's least absolute deviation fit has many optima; a release takes the lowest in every "
-        "entry."
+        "Earth mover's distance per region, total ε = 1; means, and the standard deviation of one run (std). "
+        "Fit: which optimum of Hc's least absolute deviations. Coherence: published bottom-up errors over "
+        "the most that they can be. README: the root alone, with the authors' draws (seed 20): five optimal "
+        "fits."
     ]
     frames = {"bottom_up": pd.DataFrame(rows), "coherence": coherence()}
-    texts.append(
-        "Coherence: published bottom-up errors over the most that they can be, the number of leaves times "
-        "the error of a leaf."
-    )
     if readme:
         frames["readme"] = pd.DataFrame([{**readme, "published": README}])
-        texts.append(
-            "README: the root alone, with the authors' own draws (seed 20): five fits that are all optimal."
-        )
     return Part("table", "Bottom-up and top-down (§6.2.2)", texts, frames)
 
 
@@ -113,10 +95,7 @@ def naive(runs: DataFrame) -> Part:
     table = found.agg(runs="size", emd="mean", std="std").reset_index()
     printed = table.data.map(NAIVE_NAMES).map(NAIVE)
     table["published"] = printed.where(table.method == "naive")
-    texts = [
-        "The root alone at ε = 1: earth mover's distance, means over runs, standard deviation of one run. "
-        "Hg needs a draw for every group, and is left out if there are too many."
-    ]
+    texts = ["The root alone at ε = 1: earth mover's distance, means, standard deviation of one run."]
     return Part("naive", "The naive method (§6.2.1)", texts, {"one_region": table})
 
 
@@ -131,8 +110,7 @@ def naive_answers(found: DataFrame) -> Part:
     printed = [{"data": name, "answer": "published", "mean": NAIVE[NAIVE_NAMES[name]]} for name in names]
     table = pd.concat([pd.DataFrame(printed), table], ignore_index=True)
     texts = [
-        "The root alone at ε = 1, earth mover's distance. “Reduced at the largest sizes” and “at the "
-        "smallest sizes” are ends of the face of optima for p = 1."
+        "The root alone at ε = 1. Reduced at the largest or smallest sizes: ends of the optima for p = 1."
     ]
     return Part("naive_answers", "The naive row: which answer?", texts, {"naive_answers": table})
 
@@ -144,8 +122,7 @@ def matching(runs: DataFrame) -> Part:
     table = table.rename(columns={"weighted": "by_updated_estimates", ORIGINAL: "by_original_estimates"})
     table["ratio"] = table.by_original_estimates / table.by_updated_estimates
     texts = [
-        "Line 12 of Algorithm 1 prints Match(τ.Ĥ, …), the estimates from before a node's own update; a "
-        "release matches by the updated ones (τ.Ĥ′). From the same estimates, both ways."
+        "Line 12 of Algorithm 1 prints the estimates from before a node's own update; a release updates."
     ]
     return Part("matching", "Matching by updated or by original estimates", texts, {"matching": table})
 
@@ -166,10 +143,7 @@ def figure_1(rows: DataFrame) -> Part:
     above = panels[0].secondary_xaxis("top")
     above.set_xticks([at for at, _ in marks], [f"{size:,}" for _, size in marks], fontsize=7)
     above.set_xlabel("true size (trips)", fontsize=8)
-    texts = [
-        "Taxi, the root at ε = 1, means over runs: the errors of the groups' sizes, added up over each "
-        "hundredth of the groups in order of size."
-    ]
+    texts = ["Taxi, the root at ε = 1: errors added up over each hundredth of the groups in order of size."]
     return Part("figure1", "Figure 1: where the errors are", texts, {"figure1": table}, drawn)
 
 
@@ -196,9 +170,8 @@ def figure(
     title = {4: "weighted and plain merging", 5: "two levels", 6: "three levels"}[number]
     said = [
         *texts,
-        "Earth mover's distance per region against the budget per level; means, with bars of one standard "
-        "deviation of the mean. Dotted: the expected error of an omniscient method, which knows the sizes "
-        "that occur in each region.",
+        "Means, with bars of one standard deviation of the mean. Dotted: the expected error of an omniscient "
+        "method, which knows the sizes that occur in each region.",
     ]
     frames = {f"figure{number}": table, f"omniscient{number}": yardstick}
     return Part(f"figure{number}", f"Figure {number}: {title}", said, frames, drawn)
@@ -206,26 +179,23 @@ def figure(
 
 def joint(rows: DataFrame) -> Part:
     """Matching all levels at once: its objective, and its errors."""
-    import pandas as pd
+    best = rows[rows.method == "all levels at once"].set_index(["epsilon", "run", "level"]).cost
 
-    table: list[dict[str, Any]] = []
-    first = rows[rows.level == 0]
-    for epsilon, here in rows.groupby("epsilon"):
-        cost = first[first.epsilon == epsilon].pivot(index="run", columns="method", values="cost")
-        best = cost["all levels at once"]
-        for method, mine in here.groupby("method", sort=False):
-            row: dict[str, Any] = {"epsilon_a_level": epsilon, "method": method, "runs": len(best)}
-            row |= {"distance_to_estimates": cost[method].mean(), "excess": (cost[method] / best - 1).mean()}
-            row |= {f"level_{level}": emd.mean() for level, emd in mine.groupby("level").emd}
-            table.append(row)
+    def compared(mine: DataFrame) -> dict[str, Any]:
+        cost = mine.set_index(["epsilon", "run", "level"]).cost
+        found = {"runs": mine.run.nunique(), "distance_to_estimates": cost.mean()}
+        levels = {f"level_{level}": emd.mean() for level, emd in mine.groupby("level").emd}
+        return found | {"excess": (cost / best[cost.index] - 1).mean()} | levels
+
+    table = summed_up(rows.rename(columns={"epsilon": "epsilon_a_level"}).assign(epsilon=rows.epsilon),
+                      ["epsilon_a_level", "method"], compared)  # fmt: skip
     texts = [
-        "Taxi, Hc at each level, from the same estimates. Distance: the sum, over all regions, of the earth "
-        "mover's distances between the release and the estimates, whose minimum over all consistent "
-        "releases is that of `models.TreeMatching`, with proof. Family by family: Algorithm 2 down the tree, "
-        "each group with the median of its three sizes. Excess: over the minimum. Merged: Algorithm 1. "
-        "Levels: distance per region from the truth."
+        "Taxi, Hc at each level, from the same estimates. Distance: the sum over all regions of the earth "
+        "mover's distances to the estimates, and its excess over the proved minimum (`models.TreeMatching`). "
+        "Family by family: Algorithm 2 down the tree, with medians. Merged: Algorithm 1. Levels: distance "
+        "per region from the truth."
     ]
-    return Part("joint", "All levels at once", texts, {"joint": pd.DataFrame(table)})
+    return Part("joint", "All levels at once", texts, {"joint": table})
 
 
 NAMES = {"naive": "naive", "Hc": "$H_c$", "Hg": "$H_g$", "Hc2": "$H_c$ (p = 2)", "Hg1": "$H_g$ (p = 1)"}

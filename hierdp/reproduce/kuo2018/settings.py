@@ -34,27 +34,17 @@ README = 2_801
 class Settings:
     """How much to run; `QUICK` takes about a minute on a laptop.
 
-    Attributes
-    ----------
-    runs : int
-        Runs of each method, data set and ε.
-    table_runs : int
-        Runs for the bottom-up table on the taxi data, for each kind of noise.
-    epsilons : tuple of float
-        Privacy budgets per level, as in the figures.
-    max_size : int
-        K.
-    coast_runs, nation_runs : int
-        Runs on the West Coast's housing, and on the whole nation's, which takes minutes.
-    housing_groups : int
-        Groups of the nation's synthetic housing, in the bottom-up table and the naive row.
-    sized_groups : int
-        Groups of the nation's housing in the figures. Hg draws a number for every group, and the paper's
-        number takes about 25 minutes of one processor.
-    vertices : bool
-        Whether the naive program with p = 1 is also solved by HiGHS, which takes a minute and a half.
-    joint_runs : int
-        Runs of the matching of all levels at once.
+    - runs: runs of each method, data set and ε.
+    - table_runs: runs for the bottom-up table on the taxi data, for each kind of noise.
+    - epsilons: privacy budgets per level, as in the figures.
+    - max_size: K.
+    - coast_runs, nation_runs: runs on the West Coast's housing, and on the whole nation's, which takes
+      minutes.
+    - housing_groups: groups of the nation's synthetic housing, in the bottom-up table and the naive row.
+    - sized_groups: groups of the nation's housing in the figures. Hg draws a number for every group, and the
+      paper's number takes about 25 minutes of one processor.
+    - vertices: whether the naive program with p = 1 is also solved by HiGHS, which takes a minute and a half.
+    - joint_runs: runs of the matching of all levels at once.
     """
 
     runs: int = 10

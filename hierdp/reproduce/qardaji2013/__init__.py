@@ -21,14 +21,8 @@ __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
-    Parameters
-    ----------
-    settings : Settings
-    data : path, optional
-        A folder with ``dpbench/``, the histograms for Figure 3; or one of the paper's own, a file of
-        `hierdp.data.snap.histogram`. Without it there is no Figure 3; all else is computed from formulas.
-    seed : int
-        Seed of the noise of Figure 3.
+    `data` is a folder with ``dpbench/``, the histograms for Figure 3, or one of the paper's own, a file of
+    `hierdp.data.snap.histogram`. Without it there is no Figure 3; all else is computed from formulas.
     """
     formulas: list[Callable[[], Sequence[Part]]] = [
         partial(tables.parts, settings),

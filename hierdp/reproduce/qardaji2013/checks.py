@@ -44,11 +44,7 @@ def sampled(most: int) -> Part:
                 "printed_is_off_by": round(((printed or MISSING) - mean) / error, 1),
             }
         )  # fmt: skip
-    texts = [
-        f"Cells that the paper took from {SAMPLED:,} random ranges, corrected. All ranges' variances are "
-        "computed here, so the standard error of such a sample mean is known; the last column is in "
-        "standard errors."
-    ]
+    texts = [f"Cells from {SAMPLED:,} random ranges, corrected; the last column is in standard errors."]
     return Part("sampled", "The sampled cells, corrected", texts, {"sampled": pd.DataFrame(rows)})
 
 
@@ -79,11 +75,6 @@ def slips() -> Part:
                 "exact": round(exact(n, b), 2),
             }
         )  # fmt: skip
-    said = (algorithms.__doc__ or "").replace("\n- ", "\n\n- ").split("\n\n")[1:]
-    texts = [" ".join(paragraph.split()) for paragraph in said if paragraph.strip()]
-    return Part(
-        "algorithms",
-        "Algorithms 1 and 2, as printed and as corrected",
-        texts,
-        {"algorithms": pd.DataFrame(rows)},
-    )
+    texts = ["`hierdp.analysis.algorithms` lists the errors of the pseudocode."]
+    title = "Algorithms 1 and 2, as printed and as corrected"
+    return Part("algorithms", title, texts, {"algorithms": pd.DataFrame(rows)})

@@ -47,12 +47,7 @@ def ragged() -> Part:
                 "as_counted_by_the_paper": round(estimate(n, b), 2), "nodes_counted_exactly": round(exact, 2),
             }
         )  # fmt: skip
-    texts = [
-        "Algorithm 2's V*, Table 2. Eq. 2 counts the nodes of a level if all families are full. On a top "
-        "level with fewer than b nodes it is wrong, even negative. The printed cells follow from Eq. 2 below "
-        "the top level and, on the top level, from the whole nodes alone: a short last node is not counted. "
-        "(54.32 is 54.3237; the paper prints 54.33.)"
-    ]
+    texts = ["Algorithm 2's V*, Table 2, by two counts of nodes. (54.32 is 54.3237; the paper prints 54.33.)"]
     return Part("ragged", "Algorithm 2 where b^h exceeds N", texts, {"ragged": pd.DataFrame(rows)})
 
 
@@ -95,12 +90,7 @@ def wavelets() -> Part:
     ]  # fmt: skip
     frame = pd.DataFrame(rows)
     frame["printed_is"] = [_which(row) for row in rows]
-    texts = [
-        "Table 3, wavelet. Six cells exceed the exact mean by 2(1 + k)²(3k − 10)/(18(N + 1)), N = 2^k. That "
-        "is what remains if the nodes' terms of the N prefix ranges are added up twice, those of the N "
-        "single bins not at all, and the sum is divided by N(N + 1)/2. So the list of queries was wrong by N "
-        "queries. 2^4 and 2^10 are printed exactly; we do not know why these two are right."
-    ]
+    texts = ["Table 3, wavelet. Law: the exact mean + 2(1 + k)²(3k − 10)/(18(N + 1)), N = 2^k."]
     return Part("wavelet", "Table 3: the wavelet's row", texts, {"wavelet": frame})
 
 

@@ -67,8 +67,7 @@ def propositions() -> Part:
                          "proposition/exact": round(stated / exact, 3)})  # fmt: skip
     texts = [
         "Mean variance of all boxes without inference, ε = 1, equal budgets. The propositions count the "
-        "nodes on a query's faces as if it had no corners; the exact count is a product of one-dimensional "
-        "sums. Eq. 7 is printed without the factor h² that its proof and its use need."
+        "nodes on a query's faces as if it had no corners; Eq. 7 with the factor h² of its proof."
     ]
     return Part("propositions", "Propositions 5 and 6", texts, {"propositions": pd.DataFrame(rows)})
 
@@ -90,21 +89,16 @@ def break_even(most: int) -> Part:
                 queries = at(until + 1)
                 variance, b = min((hierarchy(queries, b), b) for b in branchings(queries) if b <= until)
                 row |= {
-                    "then_b": b,
-                    "h": height(until + 1, b),
-                    "variance": round(variance, 2),
-                    "flat": round(2 * queries.cells(), 2),
-                    "N": (until + 1) ** d,
-                }
+                    "then_b": b, "h": height(until + 1, b), "variance": round(variance, 2),
+                    "flat": round(2 * queries.cells(), 2), "N": (until + 1) ** d,
+                }  # fmt: skip
             stated = name == "H_b^c, equal"
             row |= {"n_printed": printed if stated else None, "N_printed": float(cells) if stated else None}
             rows.append(row)
     texts = [
         f"The largest n, to {most}, such that for 1 … n bins per dimension the flat method is best over all "
-        "boxes, and the method that beats it at the next n. The paper's estimates (n printed) are for "
-        "consistent hierarchies with equal budgets.",
-        "“Up until N = 45” (one dimension): the second table has two variances of the flat method. The "
-        "paper's 45 follows from 2N/3, its estimate of §5.3; the exact mean over all ranges is 2(N + 2)/3.",
+        "boxes, and the method that beats it at the next n. The second table has two variances of the flat "
+        "method: exact, and the paper's estimate 2N/3."
     ]
     frame = pd.DataFrame(rows).astype(dict.fromkeys(("then_b", "h", "N", "n_printed"), "Int64"))
     return Part("break-even", "When flat is best", texts, {"break_even": frame, "until_45": until_45()})

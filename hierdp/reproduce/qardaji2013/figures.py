@@ -45,8 +45,7 @@ def figure_2() -> Part:
     plots.beside(panels[-1])
     texts = [
         "Mean variance of all ranges, ε = 1. Geometric: each level has ∛b times its parents' budget. "
-        "Optimized: the closed form without inference; with inference, the paper's iteration until "
-        "convergence."
+        "Optimized: the closed form, or, with inference, the paper's iteration."
     ]
     frames_2 = {"figure2": pd.concat(frames), "figure2_best": pd.DataFrame(best)}
     return Part("figure2", "Figure 2: budgets", texts, frames_2, drawn)
@@ -73,8 +72,8 @@ def budgets() -> Part:
                 }
             )  # fmt: skip
     texts = [
-        "The iteration of §3.5 from equal shares. Families: their sizes, from the leaves up, without the "
-        "levels that it drops. KKT: models.BudgetSplit certifies the shares for their own weights."
+        "The iteration of §3.5 from equal shares. Families: without the levels that it drops, from the "
+        "leaves up. KKT: models.BudgetSplit certifies the shares for their own weights."
     ]
     return Part("budgets", "Optimized budgets", texts, {"budgets": pd.DataFrame(rows)})
 
@@ -104,10 +103,7 @@ def figure_4() -> Part:
         title = f"({name}) d = {d}, N = $2^{{{d * round(math.log2(n))}}}$, n = {n}"
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
     panels[0].legend(frameon=False, fontsize=7, loc="upper right", bbox_to_anchor=(0.99, 0.9), ncols=2)
-    texts = [
-        "Mean variance of all boxes, ε = 1, exact (the paper: 10,000 random boxes). b is per dimension; b = "
-        "n is the flat method."
-    ]
+    texts = ["Mean variance of all boxes, ε = 1, exact. b is per dimension; b = n is the flat method."]
     tables = {"figure4": pd.concat(frames), "figure4_best": pd.DataFrame(best)}
     return Part("figure4", "Figure 4: two and three dimensions", texts, tables, drawn)
 

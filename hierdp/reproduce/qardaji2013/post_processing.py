@@ -18,7 +18,7 @@ from hierdp.metrics.ranges import all_ranges_error, range_error
 from hierdp.record.step import Step
 from hierdp.reports import plots
 from hierdp.reproduce.qardaji2013.settings import Settings
-from hierdp.reproduce.runs import all_rows, crossed, noise_for
+from hierdp.reproduce.runs import all_rows, crossed, noise_for, summed_up
 from hierdp.reproduce.study import Part
 from hierdp.tables.binning import Histogram
 from models.arithmetic.arrays import Ints
@@ -41,11 +41,8 @@ def part(sets: Mapping[str, Ints], settings: Settings, seed: int) -> Part:
     """The table and the figure."""
     table = compared(measured(sets, settings, seed))
     texts = [
-        f"H_b^c with b = {BRANCHING}, equal budgets: consistent counts by least squares; the same with "
-        "negative bins set to 0; the nearest non-negative consistent counts, with the total of least "
-        "squares and with any total; the same for whole counts. All repairs of a run start from the same "
-        "noisy counts. Ratio: mean squared error over that of least squares (below 1 is an improvement), "
-        "with its standard error."
+        f"H_b^c with b = {BRANCHING}, equal budgets; all repairs of a run start from the same noisy counts. "
+        "Ratio: mean squared error over that of least squares, with its standard error."
     ]
     spread = table.groupby(["epsilon", "repair", "queries"], sort=False).ratio.agg(["min", "max"])
     spread = spread.rename(columns={"min": "best_data_set", "max": "worst_data_set"}).reset_index()
@@ -60,39 +57,37 @@ def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFra
 
 
 def _measured(sets: Mapping[str, Ints], seed: int, name: str, epsilon: float, run: int) -> list[Row]:
-    counts, rows = sets[name], list[Row]()
+    counts = sets[name]
     measuring = Measuring(counts, noise_for(seed, "repairs", name, epsilon, run))
     found = {LEAST: _bins(counts, epsilon, measuring, LEAST)}
     for repair in REPAIRS[1:]:
         found[repair] = _bins(counts, epsilon, Recorded(measuring.measurements), repair)
     found[CLIPPED] = np.maximum(found[LEAST], 0)
     sizes = [size for size in SIZES if size <= counts.size]
-    for repair, released in found.items():
-        errors = dict(zip(map(_said, sizes), range_error(counts, released, sizes), strict=True))
-        errors[ALL] = np.float64(all_ranges_error(counts, released))
-        rows += [{"repair": repair, "queries": query, "mse": float(mse)} for query, mse in errors.items()]
-    return rows
+    errors = {
+        repair: [*range_error(counts, released, sizes), all_ranges_error(counts, released)]
+        for repair, released in found.items()
+    }
+    return [
+        {"repair": repair, "queries": query, "mse": float(errors[repair][k])}
+        for k, query in enumerate([*map(_said, sizes), ALL])
+        for repair in found
+    ]
 
 
 def compared(runs: DataFrame) -> DataFrame:
     """Mean squared errors over runs, and their ratio to those of least squares; runs are paired."""
-    import pandas as pd
+    by_run = runs.set_index(["data", "epsilon", "queries", "run"])
+    least_of = by_run[by_run.repair == LEAST].mse
 
-    rows = []
-    for (name, epsilon, queries), here in runs.groupby(["data", "epsilon", "queries"], sort=False):
-        by_run = here.pivot(index="run", columns="repair", values="mse")
-        least = by_run[LEAST]
-        for repair in dict.fromkeys(here.repair):
-            mine = by_run[repair]
-            ratio = mine.mean() / least.mean()
-            error = (mine - ratio * least).std() / (least.mean() * len(mine) ** 0.5)
-            rows.append(
-                {
-                    "data": name, "epsilon": epsilon, "queries": queries, "repair": repair,
-                    "mse": mine.mean(), "ratio": ratio, "standard_error": error, "runs": len(mine),
-                }
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+    def ratios(here: DataFrame) -> Row:
+        mine = here.set_index(["data", "epsilon", "queries", "run"]).mse
+        least = least_of[mine.index]
+        ratio = mine.mean() / least.mean()
+        error = (mine - ratio * least).std() / (least.mean() * len(mine) ** 0.5)
+        return {"mse": mine.mean(), "ratio": ratio, "standard_error": error, "runs": len(mine)}
+
+    return summed_up(runs, ["data", "epsilon", "queries", "repair"], ratios)
 
 
 def _bins(counts: Ints, epsilon: float, measure: Measure, repair: str) -> NDArray[Any]:

@@ -9,24 +9,14 @@ from dataclasses import dataclass
 class Settings:
     """How much to run; `QUICK` takes about a minute on a laptop. Variances are computed, not measured.
 
-    Attributes
-    ----------
-    runs : int
-        Runs of each method on each histogram, for Figure 3.
-    matrix_bins : int
-        Largest number of bins for the matrix mechanism (the paper: 512).
-    search_bins : int
-        Largest number of bins for p-identity and for the lower bound, which take longer.
-    steps : int
-        Iterations of its descent.
-    sampled_bins : int
-        Largest number of bins for which the paper's sampled cells are computed from all ranges.
-    break_even_bins : int
-        Largest number of bins per dimension in the search for where the flat method is best.
-    curve_queries : int
-        Figure 3: queries of each size (the paper: 100).
-    curve_sizes : int
-        Figure 3: sizes of queries (the paper: 10 to 20).
+    - runs: runs of each method on each histogram, for Figure 3.
+    - matrix_bins: largest number of bins for the matrix mechanism (the paper: 512).
+    - search_bins: largest number of bins for p-identity and for the lower bound, which take longer.
+    - steps: iterations of its descent.
+    - sampled_bins: largest number of bins for which the paper's sampled cells are computed from all ranges.
+    - break_even_bins: largest number of bins per dimension in the search for where the flat method is best.
+    - curve_queries: Figure 3: queries of each size (the paper: 100).
+    - curve_sizes: Figure 3: sizes of queries (the paper: 10 to 20).
     """
 
     runs: int = 5

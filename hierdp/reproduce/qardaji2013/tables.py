@@ -67,9 +67,8 @@ def table_1() -> Part:
         rows.append({**row, "H_b/H_b^c": round(row["V[H_b]"] / row["V[H_b^c]"], 2)})
     frame = pd.DataFrame(rows)
     texts = [
-        "Mean variance of all ranges, ε = 1, equal budgets. V* is Eq. 3; V is exact, computed from the "
-        "tree's structure (O(h) per cell). b is the paper's, beside the best b among 2 … 1,024 by V* and by "
-        "V. Empty: the paper could not compute the cell.",
+        "Mean variance of all ranges, ε = 1, equal budgets. V* is Eq. 3, V is exact. b is the paper's, "
+        "beside the best b among 2 … 1,024 by V* and by V. Empty: the paper could not compute the cell.",
         _agreement(frame, [name for name in frame.columns if f"{name}_printed" in frame]),
     ]
     return Part("table1", "Table 1: H₂, H_b, H₂ᶜ and H_bᶜ", texts, {"table1": frame})
@@ -105,9 +104,8 @@ def table_2() -> Part:
     )  # fmt: skip
     frame = pd.DataFrame(rows)
     texts = [
-        "V* is Algorithm 2, corrected and with exact counts of nodes. “As the paper” runs the two passes "
-        "with the printed weights for short families too, where they differ slightly from least squares. "
-        "Beyond 2^11, b is the best by V*.",
+        "V* is Algorithm 2, corrected and with exact counts of nodes. “As the paper” has the printed weights "
+        "for short families, too. Beyond 2^11, b is the best by V*.",
         _agreement(frame, ["V*", "V[H_b]"])
         + " As the paper: "
         + _agreement(
@@ -139,11 +137,8 @@ def table_3(settings: Settings) -> Part:
     rows.append({"method": "MM, lower bound (SDP)", "whose": "ours", **bounds})
     texts = [
         "Mean variance of all ranges, ε = 1. Printed cells of consistent hierarchies for 2^10 and 2^11 were "
-        f"sampled. Only the matrix mechanism is limited because of its cost, here to {settings.matrix_bins} "
-        f"bins, and p-identity, low-rank from single bins and the lower bound to {settings.search_bins}. Its "
-        "strategies are local optima, so these cells can agree only approximately. The lower bound holds for "
-        "every strategy with Laplace noise (models.StrategySDP, by its certificate).",
-        "StructureFirst has no cell: its error depends on the data.",
+        f"sampled. The matrix mechanism's strategies are local optima, up to {settings.matrix_bins} bins "
+        f"(three rows {settings.search_bins}); the lower bound holds for every strategy with Laplace noise."
     ]
     return Part("table3", "Table 3: all methods", texts, {"table3": pd.DataFrame(rows)})
 

@@ -17,14 +17,9 @@ __all__ = ["QUICK", "QUICK_NOTE", "Settings", "study"]
 def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
-    Parameters
-    ----------
-    settings : Settings
-    data : path, optional
-        A folder with ``dpbench/`` (see `hierdp.data.dpbench`). Missing data sets are left out; if all are
-        missing, two synthetic histograms are used.
-    seed : int
-        Seed of the noise; the same seed gives the same numbers, except times.
+    `data` is a folder with ``dpbench/`` (see `hierdp.data.dpbench`), or a file of counts. Missing data sets
+    are left out; if all are missing, two synthetic histograms are used. The same seed gives the same numbers,
+    except times.
     """
     sets = histograms(data, settings.sets, seed)
     runs, ranges = experiments.accuracy(sets, settings, seed)

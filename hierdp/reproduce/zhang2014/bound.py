@@ -48,10 +48,8 @@ def bound(runs: DataFrame, sets: Sets, settings: Settings, seed: int) -> Part:
             rows.append(row)
     texts = [
         "No ε-DP method has a lower KLD or squared error by bin on average over histograms whose bins are "
-        "drawn from these counts (`hierdp.analysis.bayes_bound`, with its proof). For one fixed histogram "
-        "this is a heuristic: that AHP has nearly the same error on draws, because sorting by noisy counts "
-        "loses the places. Methods that use places can be below; they are listed. The last column is the "
-        "least ε of such methods with the published KLD."
+        "drawn from these counts (`hierdp.analysis.bayes_bound`); for one fixed histogram this is a "
+        "heuristic. The methods below it are listed; the last column is the least ε with the published KLD."
     ]
     return Part("bound", "The least errors without places", texts, {"bound": pd.DataFrame(rows)})
 

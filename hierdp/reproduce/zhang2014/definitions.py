@@ -64,10 +64,7 @@ def parts(sets: Sets, settings: Settings, seed: int) -> list[Part]:
     if not cases:
         return []
     frame = all_rows(_definitions, cases, "other definitions", (sets, settings, seed))
-    texts = [
-        f"KLD of one run by other definitions: how many of the {len(frame)} published cells are within a "
-        f"factor of {CLOSE:g}, and each cell."
-    ]
+    texts = [f"One run: how many of {len(frame)} published cells are within a factor of {CLOSE:g}, and each."]
     frames = {"definitions_near": near(frame), "definitions": frame}
     return [Part("definitions", "Other definitions of the divergence", texts, frames)]
 

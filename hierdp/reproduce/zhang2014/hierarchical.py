@@ -16,7 +16,7 @@ from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.noise import Noise
 from hierdp.record.step import Step
 from hierdp.reports import plots
-from hierdp.reproduce.runs import all_rows, crossed, noise_for
+from hierdp.reproduce.runs import all_rows, by_level, crossed, noise_for, present, summed_up
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.settings import Settings
 from models import BlockInference, HierarchyQIP, Tree, Workload
@@ -42,13 +42,10 @@ def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
         return []
     runs = errors(sets, settings, seed)
     text = (
-        "A histogram at every region; neighbouring tables differ by one person in one bin of one leaf. Each "
-        "level has an equal share of ε. *Laplace*: noise on every bin. *AHP*: optimal clustering, at each "
-        "region by itself. *Inference*: made consistent by BlockInference, assuming equal variances "
-        "at all levels. *QIP*: made consistent, whole and non-negative by HierarchyQIP, with the total of "
-        "inference. *Mixed*: AHP at the leaves, plain noise above, then QIP. *Leaves only*: all of ε at the "
-        "leaves, added up. Every consistent answer is proved optimal. Values are root mean squared errors "
-        "per bin, by level; ± is the standard deviation over runs."
+        "Root mean squared errors per bin, by level; ± over runs. A histogram at every region, by noise on "
+        "every bin (Laplace) or optimal clustering (AHP), with equal shares of ε; made consistent by "
+        "BlockInference with equal variances (inference), or by HierarchyQIP with its total (QIP). Mixed: "
+        "AHP at the leaves, plain noise above. Leaves only: all of ε at the leaves, added up."
     )
     frames = {f"hierarchical_{name}": _table(runs[runs.data == name]) for name in sets}
     drawn = _figure(runs, sets)
@@ -58,11 +55,11 @@ def parts(settings: Settings, data: Path | None, seed: int) -> list[Part]:
 def regional(data: Path | None) -> dict[str, Regional]:
     """Taxis by size in Manhattan, and workers by county of work in each home state."""
     sets: dict[str, Regional] = {}
-    if data and (data / "taxi").is_dir():
-        taxis = taxi(data / "taxi")
+    if there := present(data, "taxi"):
+        taxis = taxi(there)
         sets["taxi"] = taxis.hierarchy.levels, taxis.hierarchy.tree, taxis.counts[:, 1:]
-    if data and (data / FILE).exists():
-        trips = commuting(data / FILE)
+    if there := present(data, FILE):
+        trips = commuting(there)
         counties = trips.axes[0]
         states = counties.tree.nodes_of(1)
         home = counties.tree.parent[counties.tree.leaves][trips.cells[:, 0]] - states.start
@@ -122,14 +119,11 @@ def inference(tree: Tree, noisy: Floats) -> Floats:
 
 
 def _table(runs: DataFrame) -> DataFrame:
-    import pandas as pd
-
-    rows: list[Row] = []
-    for (epsilon, way), mine in runs.groupby(["epsilon", "way"], sort=False):
-        rows.append({"epsilon": epsilon, "way": way, "runs": mine.run.nunique()})
-        for level, here in mine.groupby("level", sort=False).rmse:
-            rows[-1] |= {str(level): here.mean(), f"±_{level}": here.std()}
-    return pd.DataFrame(rows)
+    return summed_up(
+        runs,
+        ["epsilon", "way"],
+        lambda mine: {"runs": mine.run.nunique()} | by_level(mine.rmse, mine.level, "{}", "±_{}"),
+    )
 
 
 def _figure(runs: DataFrame, sets: Mapping[str, Regional]) -> Any:

@@ -95,14 +95,10 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
     table.loc[~table.rule.isin(RIVALS), "closer_than_optimal"] = ""
     texts = [
         "The same noisy, thresholded, sorted counts clustered by each rule. Cost: the objective of Theorem "
-        "4.2 on those counts, over its minimum. Error: the expected squared error by bin on the true counts, "
-        f"given the clusters; ratios are means of {settings.runs} runs, ± their standard deviation; "
-        "closer: the number of runs in which the rule has a lower error than the optimum. Seconds are "
-        "medians; those of AHP and AHP-empirical include their proofs.",
-        f"“{KNOWN}”: the best clusters for the same ε₂ if the counts and their order were known, which is "
-        f"not private. The gap to the other rules is due to noise in the order, which no clustering can "
-        "remove. AHP-by-place is not in the paper: the optimum, with the bins below the threshold divided "
-        "into ⌈√n⌉ runs in the order of the data.",
+        "4.2, over its minimum. Error: the expected squared error by bin on the true counts, given the "
+        f"clusters; ratios are means of {settings.runs} runs, ± their standard deviation; closer: the runs "
+        f"in which the rule has a lower error than the optimum. “{KNOWN}” is not private. Seconds: medians, "
+        "proofs included.",
     ]
     return Part("optimum", "The gain by optimal clustering", texts, {"optimum": table}, _figure(every))
 

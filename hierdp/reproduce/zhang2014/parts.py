@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.reports import plots
+from hierdp.reproduce.runs import summed_up
 from hierdp.reproduce.study import Part
 from hierdp.reproduce.zhang2014.data import WHAT
 from hierdp.reproduce.zhang2014.experiments import Sets
@@ -76,8 +77,7 @@ def tables(runs: DataFrame, settings: Settings) -> Part:
                 row = cells.reindex(settings.methods).astype(float).to_dict()
                 rows.append({"data": name, "epsilon": epsilon, "what": what, **row})
     texts = [
-        "KLD in nats, means of runs and their standard deviation (±); a released bin below 1/n counts as "
-        "1/n, for n bins. The paper's AHP is the greedy one."
+        "KLD in nats; a released bin below 1/n counts as 1/n, for n bins. The paper's AHP is the greedy one."
     ]
     return Part("kld", "Tables 2–4: KLD", texts, {"kld": pd.DataFrame(rows)})
 
@@ -92,13 +92,12 @@ def orderings(runs: DataFrame, settings: Settings) -> Part:
     """The five methods of the paper from best to worst, beside the published order."""
     import pandas as pd
 
-    rows = []
-    for (epsilon, name), mine in runs.groupby(["epsilon", "data"], sort=False):
+    def ordered(mine: DataFrame) -> dict[str, Any]:
         mean = mine.groupby("method").kld.mean()
         five = [m for m in PUBLISHED_METHODS if m in mean.index]
-        known = published(str(name), float(str(epsilon)))
+        known = published(mine.data.iloc[0], float(mine.epsilon.iloc[0]))
         row: dict[str, Any] = {
-            "epsilon": epsilon, "data": name, "order": _order(mean[five]), "best_of_all": mean.idxmin(),
+            "order": _order(mean[five]), "best_of_all": mean.idxmin(),
             "best_rival_over_AHP-greedy": mean[five[1:]].min() / mean[five[0]] if len(five) > 1 else np.nan,
             "published_order": _order(pd.Series(known)) if known else "",
             "pairs_as_published": "",
@@ -107,13 +106,11 @@ def orderings(runs: DataFrame, settings: Settings) -> Part:
             pairs = list(combinations(five, 2))
             same = sum((mean[a] < mean[b]) == (known[a] < known[b]) for a, b in pairs)
             row["pairs_as_published"] = f"{same} of {len(pairs)}"
-        row |= {f"order_floor_{floor:g}": _by_floor(mine, floor, five) for floor in settings.floors}
-        rows.append(row)
-    texts = [
-        "From the least KLD to the largest, by the means over runs (= between means within 0.1 %). The last "
-        "columns use other floors for released bins at or below 0, in people."
-    ]
-    return Part("orderings", "Orderings", texts, {"orderings": pd.DataFrame(rows)})
+        floors = {floor: mine.groupby("method")[f"kld_{floor:g}"].mean()[five] for floor in settings.floors}
+        return row | {f"order_floor_{floor:g}": _order(means) for floor, means in floors.items()}
+
+    texts = ["From the least mean KLD to the largest (= within 0.1 %). Floors: of released bins, in people."]
+    return Part("orderings", "Orderings", texts, {"orderings": summed_up(runs, ["epsilon", "data"], ordered)})
 
 
 def figures(ranges: DataFrame, settings: Settings) -> list[Part]:
@@ -128,9 +125,7 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     for axes, epsilon in zip(panels, settings.epsilons, strict=True):
         for k, method in enumerate(DRAWN):
             mine = ranges[(ranges.epsilon == epsilon) & (ranges.method == method)].groupby("size").mse
-            plots.line(
-                axes, mine, method, k, aside=1.06 ** (k - 3)
-            )  # so that coinciding lines remain visible
+            plots.line(axes, mine, method, k, aside=1.06 ** (k - 3))  # coinciding lines remain visible
         plots.label(axes, f"ε = {epsilon:g}", "size of the range (bins)", log="y")
         axes.set_xscale("log", base=2)
     panels[0].set_ylabel("mean squared error (people²)")
@@ -138,8 +133,7 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
     number = FIGURE_NUMBERS.get(name)
     title = f"Figure {number}: range queries on {name}" if number else f"Range queries on {name}"
     texts = [
-        f"Over all ranges of each size; means of {settings.runs} runs, bars from the least to the largest. "
-        "The greedy AHP would coincide with AHP's line."
+        f"Means of {settings.runs} runs, bars from the least to the largest; greedy AHP lies on AHP's line."
     ]
     key = f"ranges_{name.lower().replace(', ', '_').replace(' ', '_').replace('-', '_')}"
     order = [method for method in settings.methods if (ranges.method == method).any()]
@@ -152,30 +146,28 @@ def _figure(ranges: DataFrame, name: str, settings: Settings) -> Part:
 
 def claims(ranges: DataFrame) -> Part:
     """The claims of §6 about the figures, counted."""
-    import pandas as pd
-
     mean = ranges.groupby(["data", "epsilon", "size", "method"], sort=False).mse.mean().unstack("method")
-    rows = []
-    for (name, epsilon), here in mean.groupby(["data", "epsilon"], sort=False):
-        rivals = here[[m for m in PUBLISHED_METHODS[1:] if m in here and here[m].notna().all()]]
+
+    def counted(here: DataFrame) -> dict[str, Any]:
+        rivals = here[[m for m in PUBLISHED_METHODS[1:] if m in here and here[m].notna().all()]].min(axis=1)
         mine = here["AHP-greedy"]
-        growth = mine.to_numpy()
-        rows.append(
-            {
-                "data": name, "epsilon": epsilon, "sizes": len(here),
-                "AHP-greedy_under_all_rivals": int((mine < rivals.min(axis=1)).sum()),
-                "AHP-greedy_under_Laplace": int((mine < here.Laplace).sum()),
-                "rival_over_AHP-greedy_least": (rivals.min(axis=1) / mine).min(),
-                "rival_over_AHP-greedy_median": (rivals.min(axis=1) / mine).median(),
-                "rival_over_AHP-greedy_most": (rivals.min(axis=1) / mine).max(),
-                "grows_with_size": int((np.diff(growth) > 0).sum()),
-            }
-        )  # fmt: skip
+        over = (rivals / mine).agg(["min", "median", "max"]).to_numpy()
+        return {
+            "sizes": len(here),
+            "AHP-greedy_under_all_rivals": int((mine < rivals).sum()),
+            "AHP-greedy_under_Laplace": int((mine < here.Laplace).sum()),
+            **{
+                f"rival_over_AHP-greedy_{name}": x
+                for name, x in zip(("least", "median", "most"), over, strict=True)
+            },
+            "grows_with_size": int((np.diff(mine.to_numpy()) > 0).sum()),
+        }
+
     texts = [
-        "Of the drawn sizes: on how many the greedy AHP has less error than all its rivals, and than plain "
-        "Laplace noise; the best rival's error over its own; and in how many steps its error grows."
+        "Of the drawn sizes: where the greedy AHP has less error, and in how many steps its error grows."
     ]
-    return Part("claims", "The paper's claims about its figures", texts, {"claims": pd.DataFrame(rows)})
+    frames = {"claims": summed_up(mean, ["data", "epsilon"], counted)}
+    return Part("claims", "The paper's claims about its figures", texts, frames)
 
 
 def seconds(runs: DataFrame) -> Part:
@@ -185,41 +177,30 @@ def seconds(runs: DataFrame) -> Part:
         longest_seconds=("seconds", "max"),
         clusters=("clusters", "median"),
     )
-    texts = ["Seconds from true counts to released bins, with simulated noise, proofs included, over all ε."]
+    texts = ["From true counts to released bins, with simulated noise, proofs included, over all ε."]
     return Part("seconds", "Time", texts, {"seconds": found.reset_index()})
 
 
 def tuning(found: DataFrame, settings: Settings) -> list[Part]:
     """The gain by parameters tuned on the data, which is not private; no part if all have many bins."""
-    import pandas as pd
-
     if found.empty:
         return []
-    rows = []
-    for (name, epsilon, method, option), mine in found.groupby(
-        ["data", "epsilon", "method", "parameter"], sort=False
-    ):
-        usual = mine[mine.value.isna()].mse.iloc[0]
-        tried = mine[mine.value.notna()]
-        best, worst = (tried.iloc[int(place)] for place in (tried.mse.argmin(), tried.mse.argmax()))
-        rows.append(
-            {
-                "data": name, "epsilon": epsilon, "method": method, "parameter": option, "default_mse": usual,
-                "best_value": best.value, "best_over_default": best.mse / usual,
-                "worst_value": worst.value, "worst_over_default": worst.mse / usual,
-            }
-        )  # fmt: skip
+
+    def tried(mine: DataFrame) -> dict[str, Any]:
+        usual, values = mine[mine.value.isna()].mse.iloc[0], mine[mine.value.notna()]
+        row = {"default_mse": usual}
+        for end, place in (("best", values.mse.argmin()), ("worst", values.mse.argmax())):
+            one = values.iloc[int(place)]
+            row |= {f"{end}_value": one.value, f"{end}_over_default": one.mse / usual}
+        return row
+
     texts = [
-        "Squared error by bin for several values of one parameter, over that of the default, means of "
-        f"{settings.tuned_runs} runs. Choosing the best value here would use the true counts, which is not "
-        "private. The defaults are hierdp's: η = 0.35, ε₁ = 0.7 ε for AHP, ⌈√n⌉ bins per cluster for GS."
+        f"Squared error by bin over that of the default, means of {settings.tuned_runs} runs. Choosing a "
+        "value here would not be private. Defaults: η = 0.35, ε₁ = 0.7 ε for AHP, ⌈√n⌉ bins per cluster for "
+        "GS."
     ]
-    title = "Parameters tuned on the data"
-    return [Part("tuning", title, texts, {"tuning": pd.DataFrame(rows)})]
-
-
-def _by_floor(runs: DataFrame, floor: float, five: list[str]) -> str:
-    return _order(runs.groupby("method")[f"kld_{floor:g}"].mean()[five])
+    frames = {"tuning": summed_up(found, ["data", "epsilon", "method", "parameter"], tried)}
+    return [Part("tuning", "Parameters tuned on the data", texts, frames)]
 
 
 def _order(means: Series[float]) -> str:

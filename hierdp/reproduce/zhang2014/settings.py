@@ -63,34 +63,20 @@ FIGURE_NUMBERS = {"Search Log, rebuilt": 4, "NetTrace, rebuilt": 5}
 class Settings:
     """How much to run; `QUICK` takes about a minute on a laptop.
 
-    Attributes
-    ----------
-    runs : int
-        Runs of each method, data set and ε.
-    epsilons : tuple of float
-    sets : tuple of str
-        Data sets of DPBench, with two-dimensional ones flattened row by row, and those of `data.REBUILT`.
-    methods : tuple of str
-        See `METHODS`.
-    share : float
-        ε₁/ε of AHP. The paper: ε₂ "is normally set to ε/2" (§5). It does not state η, so η has hierdp's
-        default, 0.35; one variant has 0.
-    width : int
-        Bins of a cluster of GS. The paper: 100 "is one of the best group sizes used by GS" (footnote 4).
-    many_bins, few_runs, sf_runs : int
-        SF draws its boundaries one by one. With more than `many_bins` bins it uses `few_runs` runs of bins
-        instead of n/10, and parameters are not tuned. It is run `sf_runs` times at most.
-    range_sizes : int
-        Number of sizes of ranges, from one bin to half of the bins.
-    floors : tuple of float
-        Floors for `hierdp.metrics.histogram.kld`, in people, to compare with its default.
-    tuned_runs : int
-        Runs of each value of each parameter in the comparison with tuned parameters.
-    bound_runs : int
-        Histograms drawn from the counts, to see that AHP's error does not depend on places.
-    hierarchy_runs : int
-    hierarchy_epsilons : tuple of float
-        Values of ε for AHP at the nodes of a hierarchy.
+    - runs: runs of each method, data set and ε.
+    - sets: data sets of DPBench, with two-dimensional ones flattened row by row, and those of `data.REBUILT`.
+    - methods: see `METHODS`.
+    - share: ε₁/ε of AHP. The paper: ε₂ "is normally set to ε/2" (§5). It does not state η, so η has hierdp's
+      default, 0.35; one variant has 0.
+    - width: bins of a cluster of GS. The paper: 100 "is one of the best group sizes used by GS" (footnote 4).
+    - many_bins, few_runs, sf_runs: SF draws its boundaries one by one. With more than `many_bins` bins it
+      uses `few_runs` runs of bins instead of n/10, and parameters are not tuned. It is run `sf_runs` times at
+      most.
+    - range_sizes: number of sizes of ranges, from one bin to half of the bins.
+    - floors: floors for `hierdp.metrics.histogram.kld`, in people, to compare with its default.
+    - tuned_runs: runs of each value of each parameter in the comparison with tuned parameters.
+    - bound_runs: histograms drawn from the counts, to see that AHP's error does not depend on places.
+    - hierarchy_epsilons: values of ε for AHP at the nodes of a hierarchy.
     """
 
     runs: int = 10

@@ -38,14 +38,11 @@ def part(sets: Sets, settings: Settings, seed: int) -> Part:
     }
     texts = [
         "Theorem 4.1: on a sample with a share β of the people, sorting may spend more than ε₁ and lose ε₁ "
-        "in all. Signal: a difference of two counts over the noise, relative to no sample; it is below 1 for "
-        "every β, and the sample adds its own noise (not counted in it). Error: the expected squared error "
-        "by bin of the optimal clusters, relative to those from all people, in one run. The paper's "
-        "inequality (§4.1) gives the sample less than ε₁, as if it cost privacy; its conclusion holds.",
-        "Theorem 5.3: the number of clusters with a gap that is certainly worth a cut, on the same sorted "
-        "noisy counts. Least gap is the theorem's for GS's number of bins. The optimum has none. Large: "
-        "clusters of more than (ε/ε₂)² bins, on which §5 finds less error than NF's if NF has the same "
-        "clusters; and their bins.",
+        "in all. Signal: a difference of two counts over the noise, relative to no sample. Error: the "
+        "expected squared error of the optimal clusters, relative to sorting everybody. (The paper's "
+        "inequality of §4.1 gives the sample less than ε₁, as if it cost privacy; its conclusion holds.)",
+        "Theorem 5.3: clusters with a gap that is certainly worth a cut. Large: clusters of more than "
+        "(ε/ε₂)² bins (§5), and their bins.",
     ]
     return Part("theorems", "Theorems 4.1 and 5.3 on the data", texts, frames)
 
