@@ -54,10 +54,7 @@ def apart(function: Callable[..., Any], *arguments: Any, seconds: float | None =
 def needed(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """The row of `apart`.
 
-    Raises
-    ------
-    RuntimeError
-        If there is none.
+    Raises `RuntimeError` if there is none.
     """
     row = apart(function, *arguments)
     if failed := row.pop("failed"):

@@ -84,17 +84,14 @@ def ours(*given: Any, **options: Any) -> Callable[[Problem], Any]:
 def methods(weights: str) -> dict[str, Callable[[Problem], Any]]:
     """All methods whose objective has these weights, and those without one."""
     return {
-        "hierdp": ours(weights),
-        "hierdp whole": ours(weights, whole=True),
-        "hierdp any sign": ours(weights, nonnegative=False),
-        "MinTrace": theirs("MinTrace", weights),
+        "hierdp": ours(weights), "hierdp whole": ours(weights, whole=True),
+        "hierdp any sign": ours(weights, nonnegative=False), "MinTrace": theirs("MinTrace", weights),
         "MinTrace nonnegative": theirs("MinTrace", weights, nonnegative=True),
         "MinTraceSparse": theirs("MinTraceSparse", weights),
         "MinTraceSparse nonnegative": theirs("MinTraceSparse", weights, nonnegative=True),
-        "BottomUp": theirs("BottomUp"),
-        "TopDown": theirs("TopDown", "average_proportions"),
+        "BottomUp": theirs("BottomUp"), "TopDown": theirs("TopDown", "average_proportions"),
         "ERM": theirs("ERM", "closed"),
-    }
+    }  # fmt: skip
 
 
 def run(
@@ -134,13 +131,10 @@ def measured(name: str, file: str) -> dict[str, Any]:
     bottom = problem["S"].shape[1]
     away = problem["w"][:, None] * (made - problem["y_hat"]) ** 2
     row = {
-        "cpu": seconds,
-        "objective": float(away.sum()),
+        "cpu": seconds, "objective": float(away.sum()),
         "incoherent": float(np.abs(made - problem["S"] @ made[-bottom:]).max()),
-        "negative": int((made < 0).sum()),
-        "proved": proved,
-        "gap": gap,
-    }
+        "negative": int((made < 0).sum()), "proved": proved, "gap": gap,
+    }  # fmt: skip
     if "actual" in problem:
         error = made - problem["actual"]
         row |= {

@@ -54,15 +54,10 @@ REAL = ("glop", "pdlp", "clarabel", "osqp", "scs", "qpsolvers:piqp", "qpsolvers:
 """Solvers of integer programs; those that take continuous variables, too; squares; solvers over the reals."""
 
 SOLVERS = {
-    "squares": SQUARES,
-    "squares, relaxed": (*REAL[1:], "highs"),
-    "lines as needed": (*WHOLE, *REAL),
-    "all lines": (*WHOLE, *REAL),
-    "epigraph": (*CONTINUOUS, *REAL),
-    "steps": (*CONTINUOUS, *REAL),
-    "binaries": WHOLE,
-    "network": ("min-cost-flow",),
-}
+    "squares": SQUARES, "squares, relaxed": (*REAL[1:], "highs"), "lines as needed": (*WHOLE, *REAL),
+    "all lines": (*WHOLE, *REAL), "epigraph": (*CONTINUOUS, *REAL), "steps": (*CONTINUOUS, *REAL),
+    "binaries": WHOLE, "network": ("min-cost-flow",),
+}  # fmt: skip
 """The solvers that get each form."""
 
 
@@ -172,13 +167,10 @@ def measure(model: Any, stated: Stated, backend: str, seconds: float) -> dict[st
     formulation = Formulation(program, relaxed, stated.piecewise)
     answer, building, solving = worker.run(row, formulation, Effort(threads=1), seconds)
     return {
-        "verdict": judged(model, answer, seconds),
-        "seconds": building + solving,
-        "cpu_seconds": answer.cpu_seconds,
-        "variables": stated.program.size,
-        "rows": int(stated.program.matrix.shape[0]),
-        "message": answer.message[:200],
-    }
+        "verdict": judged(model, answer, seconds), "seconds": building + solving,
+        "cpu_seconds": answer.cpu_seconds, "variables": stated.program.size,
+        "rows": int(stated.program.matrix.shape[0]), "message": answer.message[:200],
+    }  # fmt: skip
 
 
 def judged(model: Any, answer: Any, seconds: float) -> str:

@@ -67,13 +67,10 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
     proving, proof = measuring.timed(lambda: fresh(model).certificate(x, witness), *TURNS)
     reading, _ = measuring.timed(lambda: i.read(model), *TURNS)
     return {
-        "elements": i.elements(model),
-        "seconds": seconds,
-        "certificate_seconds": proving,
-        "reading_seconds": reading,
-        "mb": mb,
+        "elements": i.elements(model), "seconds": seconds, "certificate_seconds": proving,
+        "reading_seconds": reading, "mb": mb,
         "verdict": "proved" if proof.optimal else f"not proved: {proof.reason}",
-    }
+    }  # fmt: skip
 
 
 def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:

@@ -220,10 +220,7 @@ def ratios(path: Path) -> dict[tuple[str, str], float]:
 def summary(rows: DataFrame) -> str:
     """What has fallen.
 
-    Raises
-    ------
-    SystemExit
-        If something has.
+    Raises `SystemExit` if something has.
     """
     fallen = rows[rows["ratio"] < FALL * rows["committed"].astype(float)]
     if not fallen.empty:

@@ -24,10 +24,7 @@ PACKAGES = ("hierdp", "numpy", "numba", "scipy", "pandas", "scikit-learn", "open
 def data_file(folder: Path, name: str) -> Path:
     """A file of data that are not part of hierdp.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises `InputError` if there is none.
     """
     from hierdp.errors import InputError
 

@@ -42,13 +42,9 @@ BINS = 16
 class Bins:
     """Ranges of noise, and their probabilities.
 
-    Attributes
-    ----------
-    low : int
-        The start of the second range; the first contains everything below.
-    width : int
-        Number of whole numbers in a range; the last contains everything above.
-    shares : float array, shape (ranges,)
+    - low: the start of the second range; the first contains everything below.
+    - width: number of whole numbers in a range; the last contains everything above.
+    - shares, float array, shape (ranges,)
     """
 
     low: int

@@ -117,10 +117,7 @@ def outsider(results: Path, which: str) -> DataFrame:
 def table(name: str, results: Path = RESULTS) -> str:
     """One of the tables, as Markdown.
 
-    Raises
-    ------
-    InputError
-        If there is no table of that name.
+    Raises `InputError` if there is no table of that name.
     """
     curves = store.read(results / "growth.parquet", growth.COLUMNS)
     if name in ("headline", "five"):
@@ -165,10 +162,7 @@ def table(name: str, results: Path = RESULTS) -> str:
 def compared(rows: DataFrame, which: str) -> DataFrame:
     """The backends on the problems of a set that all of them ran.
 
-    Raises
-    ------
-    ValueError
-        If there are none.
+    Raises `ValueError` if there are none.
     """
     here = metrics.settled(distinguished(rows[rows["set"] == which]))
     ran = here.groupby("problem")["backend"].nunique()

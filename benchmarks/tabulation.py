@@ -51,12 +51,8 @@ ROUNDED = "GLS rounded"
 class Nation:
     """True tables of every region.
 
-    Parameters
-    ----------
-    regions : Hierarchy
-    shape : tuple of int
-        The number of categories of each attribute.
-    leaves : int64 array, shape (regions of the last level, cells)
+    - shape: the number of categories of each attribute.
+    - leaves, int64 array, shape (regions of the last level, cells)
     """
 
     regions: Hierarchy
@@ -169,14 +165,9 @@ def of_one_run(
             for level, error in enumerate(errors(nation, found)):
                 for query, value in zip(QUERIES, error, strict=True):
                     yield {
-                        "invariants": names[fixed],
-                        "seed": seed,
-                        "method": shown_as,
-                        "level": names[level],
-                        "query": query,
-                        "error": value,
-                        "cpu": spent,
-                    }
+                        "invariants": names[fixed], "seed": seed, "method": shown_as, "level": names[level],
+                        "query": query, "error": value, "cpu": spent,
+                    }  # fmt: skip
 
 
 def errors(nation: Nation, found: Tables) -> list[Floats]:

@@ -39,12 +39,9 @@ def run(*, runs: int = 20) -> Iterator[dict[str, Any]]:
             tables = solved_by(method, measurements, constraints)
             away = errors(made, tables)
             yield {
-                "seed": seed,
-                "method": method,
-                "cost": float(model.objective(np.concatenate(tables))),
-                "county: total": away[-1][0],
-                "county: cells": away[-1][-1],
-            }
+                "seed": seed, "method": method, "cost": float(model.objective(np.concatenate(tables))),
+                "county: total": away[-1][0], "county: cells": away[-1][-1],
+            }  # fmt: skip
 
 
 def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -51,16 +51,11 @@ def ours(path: str, sampler: str = "ExactNoise") -> dict[str, Any]:
     proved = all(step.solution.certificate for step in release.steps)
     assert proved
     return {
-        "whole": done - started,
-        "cpu": time.process_time() - used,
-        "import": imported - started,
-        "read": read - imported,
-        "noise": noise.seconds,
-        "noise_cpu": noise.cpu,
-        "rest": done - read - noise.seconds,
-        "draws": noise.draws,
+        "whole": done - started, "cpu": time.process_time() - used, "import": imported - started,
+        "read": read - imported, "noise": noise.seconds, "noise_cpu": noise.cpu,
+        "rest": done - read - noise.seconds, "draws": noise.draws,
         "flows": int((release.table.level == release.table.level.max()).sum()),
-    }
+    }  # fmt: skip
 
 
 def theirs(path: str) -> dict[str, Any]:

@@ -39,14 +39,11 @@ SCHEMAS: dict[str, tuple[tuple[int, ...], dict[str, tuple[int, ...]]]] = {
     "PL94_SCHEMA": (
         (8, 2, 2, 63),
         {
-            "total": (),
-            "hhgq": (0,),
-            "votingage * hispanic": (1, 2),
-            "cenrace": (3,),
+            "total": (), "hhgq": (0,), "votingage * hispanic": (1, 2), "cenrace": (3,),
             "detailed": (0, 1, 2, 3),
         },
     ),
-}
+}  # fmt: skip
 """For each of the Bureau's schemas, its categories, and the queries measured: name, attributes kept."""
 
 CASES = (("HOUSEHOLDSMALL_SCHEMA", (3, 10)), ("HOUSEHOLDSMALL_SCHEMA", (3, 10, 30)), ("PL94_SCHEMA", (3,)))
@@ -158,15 +155,10 @@ def compare(bureau: Any, schema: str, children: Sequence[int], seed: int = 0) ->
     ours = np.stack([model.variance(q) for q in sums], axis=1)[list(covariance)]
     x = np.asarray(found.x, float)
     return {
-        "cells": cells,
-        "regions": model.tree.size,
-        "estimates apart": float(np.abs(estimates - x).max()),
-        "largest estimate": float(np.abs(x).max()),
-        "variances apart": float(np.abs(held / ours - 1).max()),
-        "ours, CPU s": mine,
-        "theirs, CPU s": spent,
-        "ratio": spent / mine,
-    }
+        "cells": cells, "regions": model.tree.size, "estimates apart": float(np.abs(estimates - x).max()),
+        "largest estimate": float(np.abs(x).max()), "variances apart": float(np.abs(held / ours - 1).max()),
+        "ours, CPU s": mine, "theirs, CPU s": spent, "ratio": spent / mine,
+    }  # fmt: skip
 
 
 def run(*, bureau: Annotated[Path, "a checkout of the Bureau's repository"]) -> Iterator[dict[str, Any]]:

@@ -61,15 +61,12 @@ def compare(nation: Nation, seed: int = 0) -> Iterator[dict[str, Any]]:
         assert mine.certificate is not None
         best = float(mine.objective)
         yield {
-            "children": level,
-            "cells": model.answer_size,
-            "proved": mine.certificate.optimal,
+            "children": level, "cells": model.answer_size, "proved": mine.certificate.optimal,
             "objective apart": (float(model.objective(theirs)) - best) / max(best, 1.0),
             "lowest cell": float(theirs.min()),
-            "sums apart": float(np.abs(theirs.sum(axis=0) - np.asarray(model.parent)).max()),
-            "ours": own,
+            "sums apart": float(np.abs(theirs.sum(axis=0) - np.asarray(model.parent)).max()), "ours": own,
             "theirs": peer,
-        }
+        }  # fmt: skip
 
 
 def run(
@@ -85,15 +82,11 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     by = rows.groupby("children", sort=False)
     found = pd.DataFrame(
         {
-            "parents": by.size(),
-            "cells, median": by.cells.median(),
-            "proved": by.proved.sum(),
+            "parents": by.size(), "cells, median": by.cells.median(), "proved": by.proved.sum(),
             "objective apart, most": by["objective apart"].agg(lambda one: one.abs().max()),
-            "lowest cell": by["lowest cell"].min(),
-            "sums apart, most": by["sums apart"].max(),
-            "ours, CPU ms": 1e3 * by.ours.median(),
-            "cvxpy, CPU ms": 1e3 * by.theirs.median(),
+            "lowest cell": by["lowest cell"].min(), "sums apart, most": by["sums apart"].max(),
+            "ours, CPU ms": 1e3 * by.ours.median(), "cvxpy, CPU ms": 1e3 * by.theirs.median(),
             "ratio, median": (rows.theirs / rows.ours).groupby(rows.children, sort=False).median(),
         }
-    )
+    )  # fmt: skip
     return found.reset_index()
