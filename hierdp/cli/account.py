@@ -61,16 +61,9 @@ def account() -> None:
     "rather than by adding or removing one. For releases with a public total, such as top-down without "
     "--unbounded. Releases that protect adding or removing are charged as two changes.")  # fmt: skip
 def open_(
-    file: Path,
-    data: str,
-    epsilon: str,
-    delta: str,
-    set_aside: str,
-    person: str | None,
-    count: str | None,
-    unit: str | None,
-    replaces: bool,
-) -> None:
+    file: Path, data: str, epsilon: str, delta: str, set_aside: str, person: str | None, count: str | None,
+    unit: str | None, replaces: bool,
+) -> None:  # fmt: skip
     """Create an account in FILE, which must not exist."""
     if (person is not None) + (count is not None) > 1 or (unit == "row" and person) or (unit and count):
         raise click.UsageError("an account protects one unit: give one of --person, --count and --unit")

@@ -153,10 +153,7 @@ def complete(folder: Path) -> Iterator[None]:
 def drop_output() -> bool:
     """Discard buffered output that cannot be written; Python would fail to write it again at exit.
 
-    Returns
-    -------
-    bool
-        Whether output was discarded.
+    Returns: whether output was discarded.
     """
     try:
         sys.stdout.flush()

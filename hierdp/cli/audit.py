@@ -35,14 +35,9 @@ if TYPE_CHECKING:
               help="Save each result to this file. The same command then continues an interrupted audit; "
                    "other settings add rows.")  # fmt: skip
 def audit(
-    mechanisms: Sequence[str],
-    runs: int,
-    confidence: float,
-    exact: bool,
-    sampler: str | None,
-    seed: int,
+    mechanisms: Sequence[str], runs: int, confidence: float, exact: bool, sampler: str | None, seed: int,
     out: Path | None,
-) -> None:
+) -> None:  # fmt: skip
     """Test mechanisms for more privacy loss than they claim, by running them many times.
 
     MECHANISMS are mechanisms or methods of `hierdp mechanisms`, or the samplers of noise: opendp, tables.

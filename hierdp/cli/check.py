@@ -33,15 +33,9 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
               "general theorem as well. Without it, large releases are sampled.")  # fmt: skip
 @with_limit
 def check(
-    release: Path,
-    fingerprint: str | None,
-    public_key: Path | None,
-    account: Path | None,
-    folder: Path | None,
-    form: str,
-    all_steps: bool,
-    limit: int | None,
-) -> None:
+    release: Path, fingerprint: str | None, public_key: Path | None, account: Path | None,
+    folder: Path | None, form: str, all_steps: bool, limit: int | None,
+) -> None:  # fmt: skip
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
     Its counts, budget, noise, certificates and tables are computed again, without any solver. Exit status 1
@@ -74,14 +68,8 @@ def check(
 def print_check(screen: Any, release: Path, found: list[CheckResult], brief: bool = False) -> bool:
     """Print one line per check, and the verdict; return whether all checks pass.
 
-    Parameters
-    ----------
-    screen : rich.console.Console
-    release : path
-        The folder, for the title.
-    found : list of CheckResult
-    brief : bool
-        Print only failed checks, and the verdict after the folder's name.
+    - release: the folder, for the title.
+    - brief: print only failed checks, and the verdict after the folder's name.
     """
     from hierdp.checking.result import FAILS, OPEN
 

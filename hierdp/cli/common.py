@@ -85,11 +85,8 @@ class Unprinted(OSError):
 def printing() -> Iterator[None]:
     """Distinguish failures of standard output from failures of other files.
 
-    Raises
-    ------
-    Unprinted
-        If standard output cannot be written, for example because the device is full. A closed pipe raises
-        `BrokenPipeError`.
+    Raises `Unprinted` if standard output cannot be written, for example because the device is full. A closed
+    pipe raises `BrokenPipeError`.
     """
     try:
         yield

@@ -99,22 +99,10 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
                    "Default: a folder beside --out.")  # fmt: skip
 @click.pass_context
 def compare(
-    context: click.Context,
-    /,
-    table: Any,
-    *,
-    methods: str,
-    epsilon: str,
-    runs: int,
-    seed: int,
-    account: Path | None,
-    public: bool,
-    same_noise: bool,
-    out: Path,
-    overwrite: bool,
-    resume: Path | None,
+    context: click.Context, /, table: Any, *, methods: str, epsilon: str, runs: int, seed: int,
+    account: Path | None, public: bool, same_noise: bool, out: Path, overwrite: bool, resume: Path | None,
     **given: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Compare methods on DATA, which are public, with simulated noise: errors by level, and time.
 
     Each run is a release by the method's own code, with noise from a seed, compared with DATA. Do not give

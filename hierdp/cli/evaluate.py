@@ -44,16 +44,9 @@ SHOWN = 10
 @with_limit
 @click.pass_context
 def evaluate(
-    context: click.Context,
-    /,
-    release: Path,
-    table: Any,
-    axes: tuple[str, ...],
-    out: Path | None,
-    overwrite: bool,
-    limit: int | None,
-    **given: Any,
-) -> None:
+    context: click.Context, /, release: Path, table: Any, axes: tuple[str, ...], out: Path | None,
+    overwrite: bool, limit: int | None, **given: Any,
+) -> None:  # fmt: skip
     """Show the errors of RELEASE, for those who hold the true table. NOT TO BE PUBLISHED.
 
     TRUTH is the true table, with the columns from which RELEASE was made. Together with RELEASE the errors

@@ -29,12 +29,8 @@ from hierdp.mechanisms.option import Keyword
 class Form:
     """The flags of a keyword whose value is neither a text, nor a number, nor a list of these.
 
-    Attributes
-    ----------
-    flags : callable
-        Makes the flags, from the keyword and its help.
-    read : callable
-        Makes keywords with values, from the keyword and the values of all flags; None leaves one out.
+    - flags: makes the flags, from the keyword and its help.
+    - read: makes keywords with values, from the keyword and the values of all flags; None leaves one out.
     """
 
     flags: Callable[[Keyword, str], Sequence[click.Option]]
@@ -58,13 +54,8 @@ def arguments_of(
 ) -> dict[str, Any]:
     """The keywords that were given on the command line, with their values.
 
-    Parameters
-    ----------
-    keywords : mapping
-    given : mapping
-        The values of all flags.
-    source_of : callable
-        Says where a flag's value comes from; the mechanism supplies defaults.
+    - given: the values of all flags.
+    - source_of: says where a flag's value comes from; the mechanism supplies defaults.
     """
     found: dict[str, Any] = {}
     for name, keyword in keywords.items():

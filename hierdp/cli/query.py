@@ -49,18 +49,10 @@ from hierdp.cli.common import NOT_PRIVATE, WARNING, console, print_frame, printi
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
 def query(
-    release: Path,
-    ranges: tuple[str, ...],
-    wheres: tuple[str, ...],
-    file: TextIO | None,
-    as_csv: bool,
-    limit: int | None,
-    confidence: float | None,
-    method: str,
-    unbiased: bool,
-    simultaneous: bool,
+    release: Path, ranges: tuple[str, ...], wheres: tuple[str, ...], file: TextIO | None, as_csv: bool,
+    limit: int | None, confidence: float | None, method: str, unbiased: bool, simultaneous: bool,
     labels: Path | None,
-) -> None:
+) -> None:  # fmt: skip
     """Answer queries from RELEASE, a folder made by `hierdp release` or `hierdp repair`.
 
     \b

@@ -108,29 +108,11 @@ def release() -> None:
 @spread
 @click.pass_context
 def shared(
-    context: click.Context,
-    /,
-    table: Any,
-    *,
-    epsilon: str,
-    out: Path,
-    overwrite: bool,
-    title: str | None,
-    note: str | None,
-    labels: Any,
-    csv_safe: bool,
-    large_csv: bool,
-    no_proofs: bool,
-    confidence: float | None,
-    simultaneous: bool,
-    account: Path | None,
-    without_account: str | None,
-    data: str | None,
-    sign: Path | None,
-    simulate: int | None,
-    sampler: str | None,
-    **given: Any,
-) -> None:
+    context: click.Context, /, table: Any, *, epsilon: str, out: Path, overwrite: bool, title: str | None,
+    note: str | None, labels: Any, csv_safe: bool, large_csv: bool, no_proofs: bool,
+    confidence: float | None, simultaneous: bool, account: Path | None, without_account: str | None,
+    data: str | None, sign: Path | None, simulate: int | None, sampler: str | None, **given: Any,
+) -> None:  # fmt: skip
     """Add the options of every mechanism: the table, the budget, and the output folder."""
     from hierdp.api import release as release_table
     from hierdp.errors import InputError

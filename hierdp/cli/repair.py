@@ -74,16 +74,9 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 @click.option("--csv-safe", is_flag=True, help="As of `hierdp release`: names that a spreadsheet would run "
               "as a formula are marked in the CSVs.")  # fmt: skip
 def repair(
-    noisy: Path,
-    out: Path,
-    overwrite: bool,
-    title: str | None,
-    note: str | None,
-    csv_safe: bool,
-    confidence: float | None,
-    simultaneous: bool,
-    **options: Any,
-) -> None:
+    noisy: Path, out: Path, overwrite: bool, title: str | None, note: str | None, csv_safe: bool,
+    confidence: float | None, simultaneous: bool, **options: Any,
+) -> None:  # fmt: skip
     """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
 
     NOISY is a Parquet or CSV file with a row for each region: its level columns, its count, and optionally a

@@ -25,11 +25,7 @@ TABLE = Input(readable=False)
 def from_tables(command: Callable[..., Any], called: str = "TABLE") -> Callable[..., Any]:
     """Add TABLE, --database and --query; `table` and all options of type `TABLE` are passed on as sources.
 
-    Parameters
-    ----------
-    command : callable
-    called : str
-        What help calls the table.
+    - called: what help calls the table.
     """
 
     @click.argument("table", required=False, type=TABLE, metavar=f"[{called}]")

@@ -20,16 +20,10 @@ COLUMNS = ("state", "county", "size", "groups")
 def blocks(path: Path) -> SizeRuns:
     """Groups by size over nation → state → county.
 
-    Parameters
-    ----------
-    path : path
-        A Parquet or CSV file with the columns ``state`` and ``county`` (of the whole nation, such as 51001),
-        ``size`` (people of a group) and ``groups`` (how many groups of the county have it).
+    - path: a Parquet or CSV file with the columns ``state`` and ``county`` (of the whole nation, such as
+      51001), ``size`` (people of a group) and ``groups`` (how many groups of the county have it).
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or a size or number is not whole and at least 0.
+    Raises `InputError` if a column is missing, or a size or number is not whole and at least 0.
     """
     import pandas as pd
 

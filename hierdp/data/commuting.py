@@ -33,16 +33,10 @@ STATES = {
 def commuting(path: Path) -> Flows:
     """Workers by county of residence (axis ``origin``) and of work (``destination``), both within states.
 
-    Parameters
-    ----------
-    path : path
-        A Parquet file with the columns ``origin_state``, ``origin_county``, ``dest_state``, ``dest_county``,
-        ``workers``. The counties that occur at either end are taken as public.
+    - path: a Parquet file with the columns ``origin_state``, ``origin_county``, ``dest_state``,
+      ``dest_county``, ``workers``. The counties that occur at either end are taken as public.
 
-    Raises
-    ------
-    InputError
-        If the file does not exist or cannot be read; see `hierdp.tables.flows`.
+    Raises `InputError` if the file does not exist or cannot be read; see `hierdp.tables.flows`.
     """
     import pandas as pd
 

@@ -23,21 +23,12 @@ def names(folder: str | PathLike[str]) -> tuple[str, ...]:
 def dpbench(folder: str | PathLike[str], name: str) -> NDArray[np.int64]:
     """True counts by bin.
 
-    Parameters
-    ----------
-    folder : path
-        A folder that contains ``NAME.npy``.
-    name : str
-        ADULTFRANK, HEPTH, INCOME, NETTRACE, SEARCHLOGS or GOWALLA-2D.
+    - folder: a folder that contains ``NAME.npy``.
+    - name: ADULTFRANK, HEPTH, INCOME, NETTRACE, SEARCHLOGS or GOWALLA-2D.
 
-    Returns
-    -------
-    int64 array with one axis per dimension
+    Returns: int64 array with one axis per dimension.
 
-    Raises
-    ------
-    InputError
-        If the file does not exist, or contains anything but whole numbers of at least 0.
+    Raises `InputError` if the file does not exist, or contains anything but whole numbers of at least 0.
     """
     path = Path(folder) / f"{name}.npy"
     if not path.is_file():
@@ -51,10 +42,7 @@ def dpbench(folder: str | PathLike[str], name: str) -> NDArray[np.int64]:
 def read_counts(path: Path) -> NDArray[np.int64]:
     """The counts of a histogram's bins: an array in a ``.npy`` file, or numbers in a text file.
 
-    Raises
-    ------
-    InputError
-        If the file contains anything but whole numbers of at least 0.
+    Raises `InputError` if the file contains anything but whole numbers of at least 0.
     """
     try:
         raw = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=1)

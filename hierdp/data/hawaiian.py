@@ -29,18 +29,10 @@ def hawaiian(
 ) -> SizeRuns:
     """Blocks by number of native Hawaiians over nation → state → county.
 
-    Parameters
-    ----------
-    file : path
-        The nation's blocks by size, from size 0.
-    seed : int
-    homes, counties, states
-        As in `hierdp.data.housing.housing`.
+    - file: the nation's blocks by size, from size 0.
+    - homes, counties, states: as in `hierdp.data.housing.housing`.
 
-    Raises
-    ------
-    InputError
-        If a state is unknown.
+    Raises `InputError` if a state is unknown.
     """
     names, shares = county_shares(seed, homes)
     chosen = chosen_of(names, states)

@@ -43,28 +43,14 @@ def housing(
 ) -> SizeRuns:
     """Groups by size over nation → state → county.
 
-    Parameters
-    ----------
-    seed : int
-    groups : int
-        Number of groups in the nation, at least 100 per state.
-    homes : path, optional
-        A Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``. The
-        workers' homes determine the shares of states and counties. Default: 52 synthetic states of lognormal
-        size, each with 60 counties of lognormal size.
-    counties : bool
-        Whether to include the level of counties.
-    states : sequence of str, optional
-        Include only these states, such as `WEST_COAST`; their data are the same as in the whole nation.
+    - groups: number of groups in the nation, at least 100 per state.
+    - homes: a Parquet file of commuters with the columns ``origin_state``, ``origin_county``, ``workers``.
+      The workers' homes determine the shares of states and counties. Default: 52 synthetic states of
+      lognormal size, each with 60 counties of lognormal size.
+    - counties: whether to include the level of counties.
+    - states: include only these states, such as `WEST_COAST`; their data are the same as in the whole nation.
 
-    Returns
-    -------
-    SizeRuns
-
-    Raises
-    ------
-    InputError
-        If there are too few groups, or a state is unknown.
+    Raises `InputError` if there are too few groups, or a state is unknown.
     """
     names, shares = county_shares(seed, homes)
     if groups < 2 * OUTLIERS * len(names):
@@ -91,10 +77,7 @@ def county_shares(seed: int, homes: Path | None) -> tuple[list[str], dict[str, N
 def chosen_of(names: Sequence[str], states: Sequence[str] | None) -> list[str]:
     """The states to include: all, or those asked for.
 
-    Raises
-    ------
-    InputError
-        If a state is unknown.
+    Raises `InputError` if a state is unknown.
     """
     chosen = list(names if states is None else states)
     for state in chosen:

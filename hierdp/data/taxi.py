@@ -21,18 +21,11 @@ UPPER = 18
 def taxi(folder: Path, max_size: int | None = None) -> GroupSizes:
     """The groups by size, without groups larger than `max_size` (as in Fioretto & Van Hentenryck 2019).
 
-    Parameters
-    ----------
-    folder : path
-        A folder with ``taxi_level1.npy``, ``taxi_level2.npy``, ``taxi_level3.npy``; their entry 0 counts size
-        1.
-    max_size : int, optional
-        Default: the largest size in the data.
+    - folder: a folder with ``taxi_level1.npy``, ``taxi_level2.npy``, ``taxi_level3.npy``; their entry 0
+      counts size 1.
+    - max_size: Default: the largest size in the data.
 
-    Raises
-    ------
-    InputError
-        If a file is missing or the three do not add up.
+    Raises `InputError` if a file is missing or the three do not add up.
     """
     levels = []
     for number in (1, 2, 3):

@@ -43,18 +43,10 @@ def random_areas(seed: int = 0, levels: int = 4, fewest: int = 2, most: int = 10
 def trips(areas: Hierarchy, share: float, seed: int = 0) -> Flows:
     """Trips between some of the pairs of areas, drawn at random; each flow is Pareto(1), rounded.
 
-    Parameters
-    ----------
-    areas : Hierarchy
-        The hierarchy of both origins and destinations.
-    share : float
-        The share of the possible pairs of finest areas that have trips (rounded down); see `SHARES`.
-    seed : int
+    - areas: the hierarchy of both origins and destinations.
+    - share: the share of the possible pairs of finest areas that have trips (rounded down); see `SHARES`.
 
-    Raises
-    ------
-    InputError
-        If the share is not between 0 and 1.
+    Raises `InputError` if the share is not between 0 and 1.
 
     Examples
     --------
@@ -78,10 +70,7 @@ def published(name: str) -> Flows:
     Pareto(3) x, scaled so that the largest flow is 1,000, over a tree whose areas share their parents' seeds
     (see the authors' repository aidaLabDEI/TDA_hierarchical, ``preprocess_data``).
 
-    Raises
-    ------
-    InputError
-        If the name is unknown.
+    Raises `InputError` if the name is unknown.
     """
     if name not in SETS:
         raise InputError(f"unknown data set {name!r}; choose from {listed(SETS)}")

@@ -152,10 +152,7 @@ def _refuse_early(
 ) -> None:
     """Begin a release and stop at its first draw, so that what is refused is refused before any run.
 
-    Raises
-    ------
-    InputError
-        If the method does not take the table or the options; the message names the method.
+    Raises `InputError` if the method does not take the table or the options; the message names the method.
     """
 
     def stop() -> Entry:
@@ -241,10 +238,7 @@ class _TimedNoise(SimulatedNoise):
 def mechanism_of(method: str) -> Mechanism:
     """The mechanism that has a method, also one given by level: ``Hg x Hc x Hc``.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises `InputError` if there is none.
     """
     for mechanism in MECHANISMS.values():
         names = {one.name for one in mechanism.methods}
@@ -257,10 +251,7 @@ def mechanism_of(method: str) -> Mechanism:
 def the_question(by_method: Mapping[str, Mechanism]) -> str:
     """The question that all methods answer.
 
-    Raises
-    ------
-    InputError
-        If they answer different ones.
+    Raises `InputError` if they answer different ones.
     """
     methods: dict[str, list[str]] = {}
     for method, mechanism in by_method.items():
@@ -274,10 +265,7 @@ def the_question(by_method: Mapping[str, Mechanism]) -> str:
 def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> None:
     """Refuse data that have an account, unless they are said to be public.
 
-    Raises
-    ------
-    InputError
-        If there is an account, given or in the folder of the data.
+    Raises `InputError` if there is an account, given or in the folder of the data.
     """
     if account is not None:
         Account(account).statement()  # which checks that it is one

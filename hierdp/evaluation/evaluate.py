@@ -45,19 +45,11 @@ class Evaluation:
 
     It has no true counts, only errors and how many cells have them.
 
-    Attributes
-    ----------
-    release : str
-        The folder or the method of the release.
-    mechanism : str
-    errors : DataFrame
-        One row for each level; see `hierdp.metrics.cells.cell_errors`.
-    by_size : DataFrame
-        One row for each level and size of the true count: 0, 1 to 9, 10 to 99, ….
-    worst : DataFrame
-        The cells of each level with the largest errors, released minus true, by name.
-    cautions : sequence of str
-        Reasons to doubt that the true table is the one that was released.
+    - release: the folder or the method of the release.
+    - errors: one row for each level; see `hierdp.metrics.cells.cell_errors`.
+    - by_size: one row for each level and size of the true count: 0, 1 to 9, 10 to 99, ….
+    - worst: the cells of each level with the largest errors, released minus true, by name.
+    - cautions: reasons to doubt that the true table is the one that was released.
     """
 
     release: str
@@ -74,10 +66,8 @@ class Evaluation:
     def write(self, path: str | Path, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Path:
         """Write ``report.html``, ``errors.json``, and each table as CSV, all marked NOT TO BE PUBLISHED.
 
-        Raises
-        ------
-        InputError
-            If the folder exists, its parent does not, or the folder is, contains or lies in a release.
+        Raises `InputError` if the folder exists, its parent does not, or the folder is, contains or lies in a
+        release.
         """
         from hierdp.evaluation.report import evaluation_page
 
@@ -100,10 +90,7 @@ class Evaluation:
 def check_outside(path: Path, inputs: Sequence[Path] = ()) -> None:
     """Refuse to write errors into a release, which is to be published, or over the files that are read.
 
-    Raises
-    ------
-    InputError
-        If a folder above the path, or the path itself, holds a release.
+    Raises `InputError` if a folder above the path, or the path itself, holds a release.
     """
     real = path.resolve()
     for one in (real, *real.parents):

@@ -37,14 +37,9 @@ MOST_LEVELS = 12
 class Comparison:
     """Methods side by side on public data.
 
-    Attributes
-    ----------
-    title : str
-        The methods, and the question that they answer.
-    settings : mapping
-        Everything that is needed to repeat it.
-    runs : DataFrame
-        One row for each run and level, with all metrics of `hierdp.metrics.cells.cell_errors`.
+    - title: the methods, and the question that they answer.
+    - settings: everything that is needed to repeat it.
+    - runs: one row for each run and level, with all metrics of `hierdp.metrics.cells.cell_errors`.
     """
 
     title: str
@@ -112,10 +107,7 @@ class Comparison:
     def write(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write ``report.html``, ``errors`` and ``runs`` (CSV, Parquet), ``errors.png``, ``settings.json``.
 
-        Raises
-        ------
-        InputError
-            If the folder exists, or its parent does not.
+        Raises `InputError` if the folder exists, or its parent does not.
         """
         with folder.appearing(Path(path), overwrite) as aside:
             for name in ("runs", "errors"):
@@ -160,17 +152,11 @@ def summed_up(runs: DataFrame) -> DataFrame:
                 low, high, deviation = _interval(values)
                 found.append(
                     {
-                        "level": level,
-                        "epsilon": epsilon,
-                        "method": method,
-                        "metric": metric,
-                        "runs": values.size,
-                        "mean": float(values.mean()),
-                        "standard_deviation": deviation,
-                        "low": low,
-                        "high": high,
+                        "level": level, "epsilon": epsilon, "method": method, "metric": metric,
+                        "runs": values.size, "mean": float(values.mean()), "standard_deviation": deviation,
+                        "low": low, "high": high,
                     }
-                )
+                )  # fmt: skip
     order = {level: number for number, level in enumerate(dict.fromkeys(runs["level"]))}
     frame = pd.DataFrame(found)
     return frame.sort_values("level", key=lambda column: column.map(order), kind="stable").reset_index(
@@ -200,16 +186,10 @@ def _wide(errors: DataFrame) -> DataFrame:
         more = {name: by_metric["mean"].get(name, math.nan) for name in ("rmse", *SHOWN)}
         rows.append(
             {
-                "level": level,
-                "epsilon": epsilon,
-                "method": method,
-                "runs": int(l1["runs"]),
-                "l1": l1["mean"],
-                "l1_low": l1["low"],
-                "l1_high": l1["high"],
-                **more,
+                "level": level, "epsilon": epsilon, "method": method, "runs": int(l1["runs"]),
+                "l1": l1["mean"], "l1_low": l1["low"], "l1_high": l1["high"], **more,
             }
-        )
+        )  # fmt: skip
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
 

@@ -26,13 +26,8 @@ MOST_ROWS = 10
 class Bars:
     """A table whose rows have a bar: readable on a phone, on paper and by a screen reader.
 
-    Attributes
-    ----------
-    title : str
-    frame : DataFrame
-        Labels in the first column. All its columns are shown.
-    drawn : str
-        The column of numbers that the bars show.
+    - frame: labels in the first column. All its columns are shown.
+    - drawn: the column of numbers that the bars show.
     """
 
     title: str
@@ -65,19 +60,11 @@ class Bars:
 class Section:
     """A heading with paragraphs, figures and tables.
 
-    Attributes
-    ----------
-    title : str
-        Empty: no heading.
-    texts : sequence of str
-        Paragraphs.
-    figure : str
-        A large figure (SVG), which scrolls on small screens.
-    frames : sequence of DataFrame
-        Tables. On small screens, a row becomes a block of named values.
-    figures : sequence of str
-        Small figures (SVG), as wide as the page; above the others.
-    bars : sequence of Bars
+    - title: Empty: no heading.
+    - texts: Paragraphs.
+    - figure: a large figure (SVG), which scrolls on small screens.
+    - frames: Tables. On small screens, a row becomes a block of named values.
+    - figures: small figures (SVG), as wide as the page; above the others.
     """
 
     title: str

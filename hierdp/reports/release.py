@@ -36,17 +36,10 @@ ANSWERS = {True: "yes", False: "not claimed", None: "does not apply"}
 def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     """A report that needs no true counts: plain words and verdicts first, the ledger last.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The released counts.
-    manifest : mapping
-        As made by `Release.manifest`. The report depends on nothing else, not even the time.
+    - table: the released counts.
+    - manifest: as made by `Release.manifest`. The report depends on nothing else, not even the time.
 
-    Returns
-    -------
-    str
-        A page in HTML.
+    Returns: a page in HTML.
     """
     released = manifest["budget"] is not None
     what = _what(table, manifest["settings"]) if released else _what_was_repaired(manifest["settings"])

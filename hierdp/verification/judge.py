@@ -80,10 +80,7 @@ def broken(runs: Iterable[tuple[str, str]]) -> list[str]:
     A single numerical failure is a result. A crash is not, nor are errors in every solve of a backend, nor is
     a run in which every solve fails.
 
-    Parameters
-    ----------
-    runs : iterable of (backend, status)
-        Solves by exact backends.
+    - runs: solves by exact backends.
 
     Examples
     --------
@@ -111,16 +108,11 @@ def broken(runs: Iterable[tuple[str, str]]) -> list[str]:
 class KnownBounds:
     """What is known of a model's optimum.
 
-    Attributes
-    ----------
-    low : number or None
-        A proved bound: no answer costs less.
-    high : number or None
-        The cost of the best feasible answer known.
-    optimal : bool
-        Whether a certificate proves that this is the optimum; of large data in floats, up to their rounding.
-    infeasible, unbounded : bool
-        Whether it is proved that there is no answer, or no optimum.
+    - low: a proved bound: no answer costs less.
+    - high: the cost of the best feasible answer known.
+    - optimal: whether a certificate proves that this is the optimum; of large data in floats, up to their
+      rounding.
+    - infeasible, unbounded: whether it is proved that there is no answer, or no optimum.
     """
 
     low: Number | None = None
@@ -172,12 +164,8 @@ def excess(a: Number, b: Number) -> tuple[float | Fraction, bool]:
 def refuted(found: Solution, known: KnownBounds, tolerance: float | None = None) -> str:
     """Why a solver's answer is wrong, in words; empty if nothing known contradicts it.
 
-    Parameters
-    ----------
-    found : Solution
-    known : KnownBounds
-    tolerance : float, optional
-        The tolerance requested from the solver: its answer and bound may be off by as much, relatively.
+    - tolerance: the tolerance requested from the solver: its answer and bound may be off by as much,
+      relatively.
     """
     if found.status in SAYS_NOTHING:
         return ""
@@ -215,14 +203,9 @@ def judge(
 ) -> Verdict:
     """Judge a solver's answer.
 
-    Parameters
-    ----------
-    found : Solution
-    known : KnownBounds
-    tolerance : float, optional
-        The tolerance requested from the solver.
-    time_limit : float, optional
-        The solver's time limit in seconds. An answer not called optimal when it is over counts as stopped.
+    - tolerance: the tolerance requested from the solver.
+    - time_limit: the solver's time limit in seconds. An answer not called optimal when it is over counts as
+      stopped.
 
     Examples
     --------

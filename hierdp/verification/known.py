@@ -16,11 +16,7 @@ def known_bounds(model: Any, answers: Iterable[Solution]) -> tuple[KnownBounds, 
     Bounds are proved by the model's certificate: the fast path's own, or one that `solvers.prove` searches.
     No backend's claim is trusted. That there is no answer is known if the model says why.
 
-    Parameters
-    ----------
-    model : Model
-    answers : iterable of Solution
-        Not read further than the first that is proved optimal.
+    - answers: not read further than the first that is proved optimal.
     """
     known, best = KnownBounds(infeasible=bool(getattr(model, "why_infeasible", str)())), None
     for one in answers if not known.infeasible else ():

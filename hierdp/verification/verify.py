@@ -119,10 +119,7 @@ def _sampled(release: Release, sample: int) -> tuple[list[tuple[str, Any]], str]
 def steps_of(release: Release) -> Sequence[Step]:
     """The steps of a release; those of a large one have their problems made from the measurements again.
 
-    Raises
-    ------
-    InputError
-        If the release is large, and hierdp does not know its mechanism.
+    Raises `InputError` if the release is large, and hierdp does not know its mechanism.
     """
     if not isinstance(release.steps, Spool):
         return release.steps
