@@ -57,10 +57,8 @@ class OfChildren:
     def rows(self, measured: Ints) -> list[Rows]:
         """The rows of a program: sums of the parent's cells, rules, and answers.
 
-        Parameters
-        ----------
-        measured : int array
-            The positions, among all children's answers, of those that have a variable after the histograms.
+        - measured: the positions, among all children's answers, of those that have a variable after the
+          histograms.
         """
         each, kron = scipy.sparse.identity, scipy.sparse.kron
         found, others = [], measured.size
@@ -114,10 +112,7 @@ class OfChildren:
 def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
     """One row for each child, read-only; shape (each,) or (children, each) → (children, each).
 
-    Raises
-    ------
-    ValueError
-        If the values have another shape.
+    Raises `ValueError` if the values have another shape.
     """
     if values.shape not in ((each,), (1, each), (children, each)):
         raise ValueError(
@@ -134,20 +129,11 @@ def bounds_of(
 ) -> tuple[Any, Any]:
     """``(lower, upper)`` of each child's sums, checked; infinite where none was given.
 
-    Parameters
-    ----------
-    rules : Workload or None
-        The sums; None if there are none.
-    workload : Workload
-        The model's, over the same attributes.
-    children : int
-    given : pair of arrays or None
-        Lower and upper bounds, shape (), (rules.size,) or (children, rules.size).
+    - rules: the sums; None if there are none.
+    - workload: the model's, over the same attributes.
+    - given: lower and upper bounds, shape (), (rules.size,) or (children, rules.size).
 
-    Raises
-    ------
-    ValueError
-        If a bound has a wrong shape or is not a number, or if there are bounds without rules.
+    Raises `ValueError` if a bound has a wrong shape or is not a number, or if there are bounds without rules.
     """
     if rules is None:
         if any(side is not None for side in given):

@@ -36,14 +36,9 @@ _PARTS: dict[str, Any] = {part.__name__: part for part in (Block, Rows, Term)}
 class Instance(NamedTuple):
     """A stored model, with its answer and the witness that proves it if they were stored.
 
-    Attributes
-    ----------
-    model : Model
-    answer : array or None
-    witness : mapping or None
-        None if the answer needs none.
-    witnessed : bool
-        Whether the file records the answer's witness, or that it needs none. Releases before 0.2.0 did not.
+    - witness: None if the answer needs none.
+    - witnessed: whether the file records the answer's witness, or that it needs none. Releases before 0.2.0
+      did not.
     """
 
     model: Model
@@ -82,10 +77,7 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
 
     Integers of a witness are stored in the narrowest type that holds them all.
 
-    Raises
-    ------
-    ValueError
-        If the model or the witness holds something that is not data.
+    Raises `ValueError` if the model or the witness holds something that is not data.
     """
     shapes: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
@@ -105,10 +97,7 @@ def packed_answer(answer: Any, witness: Witness | None = None) -> dict[str, Any]
 
     Integers of the answer are narrowed, too. (In `packed` that would change the files of released instances.)
 
-    Raises
-    ------
-    ValueError
-        If the witness holds something that is not data.
+    Raises `ValueError` if the witness holds something that is not data.
     """
     arrays: dict[str, Any] = {}
     arrays[ABOUT] = np.array(json.dumps(_put_answer(_narrowed(np.asarray(answer)), witness, arrays)))
@@ -157,10 +146,7 @@ def load(path: str | Path) -> Model:
 def load_instance(path: str | Path) -> Instance:
     """The model that `save` wrote, with its answer and witness if the file holds them.
 
-    Raises
-    ------
-    ValueError
-        If `save` did not write the file.
+    Raises `ValueError` if `save` did not write the file.
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -172,10 +158,7 @@ def load_instance(path: str | Path) -> Instance:
 def unpacked(arrays: Any) -> Instance:
     """The inverse of `packed`.
 
-    Raises
-    ------
-    ValueError
-        If `packed` did not make these arrays.
+    Raises `ValueError` if `packed` did not make these arrays.
     """
     import models
 
@@ -193,10 +176,7 @@ def unpacked(arrays: Any) -> Instance:
 def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None, bool]:
     """What `packed_answer` or `packed` stored: answer, witness and `witnessed`, as in `Instance`.
 
-    Raises
-    ------
-    ValueError
-        If neither made these arrays.
+    Raises `ValueError` if neither made these arrays.
     """
     try:
         return _answer_of(json.loads(str(arrays[ABOUT])), arrays)

@@ -19,11 +19,8 @@ from models.programs.program import Program
 class Partition:
     """A model whose answers mark the first of the values of each run.
 
-    Attributes
-    ----------
-    values : array, shape (n,) or (n, features)
-    clusters : int or None
-        The number of runs; None if it is free.
+    - values, array, shape (n,) or (n, features)
+    - clusters: the number of runs; None if it is free.
     """
 
     values: Any
@@ -40,10 +37,7 @@ class Partition:
     def program(self) -> Program:
         """The shortest path through the values; see `models.programs.paths.path_program`.
 
-        Raises
-        ------
-        ValueError
-            If there are more than `models.programs.paths.PROGRAM_UP_TO` values.
+        Raises `ValueError` if there are more than `models.programs.paths.PROGRAM_UP_TO` values.
         """
         return self._program(float)
 

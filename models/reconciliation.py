@@ -371,10 +371,7 @@ class Reconciliation:
 def _side(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Bounds as an array of numbers, infinite where there are none.
 
-    Raises
-    ------
-    ValueError
-        If they have a wrong shape, or one is not a number.
+    Raises `ValueError` if they have a wrong shape, or one is not a number.
     """
     missing = -INFINITY if name == "lower" else INFINITY
     side = exact.as_given(missing if given is None else given)

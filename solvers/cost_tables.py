@@ -67,17 +67,10 @@ def by_program(backend: str = "cp-sat", time_limit: float | None = None) -> Divi
 def solve_by_tables(model: HierarchyQIP, divide: Divide) -> tuple[Solution, dict[tuple[int, int], Table]]:
     """The QIP's optimum by the two phases, and all the tables by (node, size).
 
-    Parameters
-    ----------
-    model : HierarchyQIP
-        An integer model. Give it a window, since the tables span the domains.
-    divide : callable
-        `by_slopes`, or the result of `by_program`.
+    - model: an integer model. Give it a window, since the tables span the domains.
+    - divide: `by_slopes`, or the result of `by_program`.
 
-    Returns
-    -------
-    Solution, dict of Table
-        Status "infeasible" if the domains contain no consistent counts of the total.
+    Returns: status "infeasible" if the domains contain no consistent counts of the total.
     """
     started = time.perf_counter()
     nodes, sizes = model.counts.shape

@@ -46,12 +46,8 @@ def started(serve: str, cores: Iterable[int] = ()) -> tuple[subprocess.Popen[byt
     The process is neither forked (threads do not survive that) nor spawned by `multiprocessing` (which runs
     the caller's script again). It is in a process group of its own, so that Ctrl-C reaches the caller only.
 
-    Parameters
-    ----------
-    serve : str
-        ``module:function``, which takes a `Connection`.
-    cores : ints, optional
-        The cores for the process and its children; default: those that this process may use.
+    - serve: ``module:function``, which takes a `Connection`.
+    - cores: the cores for the process and its children; default: those that this process may use.
     """
     ours, theirs = socket.socketpair()
     path, last = import_path()

@@ -215,15 +215,9 @@ def scaled(options: dict[str, Any], program: Formulation) -> dict[str, Any]:
 class Documented:
     """What a solver's documentation says about the options above.
 
-    Attributes
-    ----------
-    name : str
-    source : str
-        Address of the documentation of its options.
-    own : dict
-        The solver's own values of the options that hierdp sets.
-    remark : str
-        Why a setting is as it is, if that needs words.
+    - source: address of the documentation of its options.
+    - own: the solver's own values of the options that hierdp sets.
+    - remark: why a setting is as it is, if that needs words.
     """
 
     name: str

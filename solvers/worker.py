@@ -50,13 +50,9 @@ class Worker:
 
         The first part may take `stating` seconds, the second one `seconds` and the grace.
 
-        Raises
-        ------
-        TimeoutError
-            If the solve exceeds its limit and the grace, or building the program takes longer than `stating`;
-            the process has been killed.
-        ChildProcessError
-            If the process dies; the message gives the cause.
+        Raises `TimeoutError` if the solve exceeds its limit and the grace, or building the program takes
+        longer than `stating`; the process has been killed; `ChildProcessError` if the process dies; the
+        message gives the cause.
         """
         with self._turn:
             if self._line.closed:

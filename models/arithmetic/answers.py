@@ -24,19 +24,13 @@ pass, and this tolerance only says how near it must be.
 def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
     """An answer as an array of the model's shape, without rounding any entry.
 
-    Returns
-    -------
-    array
-        int64 if all entries are whole and 64 bits hold them. Otherwise Python integers, as objects. For
-        entries that are not whole: float64 if they are floats; otherwise Fractions and Python integers, as
-        objects. An integer model's `violations` list such entries. The result may be the caller's own array:
-        do not write to it.
+    Returns: int64 if all entries are whole and 64 bits hold them. Otherwise Python integers, as objects. For
+    entries that are not whole: float64 if they are floats; otherwise Fractions and Python integers, as
+    objects. An integer model's `violations` list such entries. The result may be the caller's own array: do
+    not write to it.
 
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or an entry is not a finite real number. An object array for an integer model
-        may hold integers and Fractions only.
+    Raises `ValueError` if the shape is wrong, or an entry is not a finite real number. An object array for an
+    integer model may hold integers and Fractions only.
     """
     array = _as_array(x)
     if array.shape != shape:

@@ -20,12 +20,8 @@ _SAFE = 48
 def distance(x: Array, y: Array, p: int, weights: Array | None = None) -> Number:
     """Σ weights·|x − y|^p: an `int` for integer arrays, exact for objects, a float otherwise.
 
-    Parameters
-    ----------
-    x, y : arrays of one shape
-    p : 1 or 2
-    weights : array of that shape, optional
-        Default: all 1.
+    - x, y, arrays of one shape
+    - weights, array of that shape, optional: Default: all 1.
 
     Examples
     --------

@@ -31,16 +31,10 @@ def exists(shape: tuple[int, ...]) -> Flags:
 def eigenvalues(shape: tuple[int, ...], summed: Flags, weights: Array) -> Array:
     """The factor by which Σ_q w_q Q_qᵀQ_q scales each effect, for marginals Q_q.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    summed : array of bool, shape (queries, attributes)
-        The attributes that each marginal sums out.
-    weights : array, shape (..., queries)
+    - summed, array of bool, shape (queries, attributes): the attributes that each marginal sums out.
+    - weights, array, shape (..., queries)
 
-    Returns
-    -------
-    array, shape (..., 2^attributes), of the weights' dtype
+    Returns: array, shape (..., 2^attributes), of the weights' dtype.
     """
     attribute = np.arange(len(shape))
     effects = np.arange(1 << len(shape))[:, None]
@@ -53,15 +47,10 @@ def eigenvalues(shape: tuple[int, ...], summed: Flags, weights: Array) -> Array:
 def parts(x: Array, shape: tuple[int, ...]) -> Iterator[tuple[int, Array, int]]:
     """The effects of histograms, one after the other.
 
-    Parameters
-    ----------
-    x : array, shape (nodes, cells), of floats or Fractions
+    - x, array, shape (nodes, cells), of floats or Fractions
 
-    Yields
-    ------
-    effect, part, repeated
-        The part has shape (nodes, …) with one axis for each attribute, of length 1 where it is constant;
-        `repeated` is the number of cells that each of its entries represents.
+    Yields: the part has shape (nodes, …) with one axis for each attribute, of length 1 where it is constant;
+    `repeated` is the number of cells that each of its entries represents.
     """
     found = [(0, x.reshape(x.shape[0], *shape), 1)]
     for a, n in enumerate(shape):
@@ -76,10 +65,8 @@ def parts(x: Array, shape: tuple[int, ...]) -> Iterator[tuple[int, Array, int]]:
 def scaled(x: Array, shape: tuple[int, ...], factor: Any) -> Array:
     """Histograms with each effect multiplied by its factor; shape (nodes, cells).
 
-    Parameters
-    ----------
-    x : array, shape (nodes, cells), of floats or Fractions
-    factor : array, shape (2^attributes,)
+    - x, array, shape (nodes, cells), of floats or Fractions
+    - factor, array, shape (2^attributes,)
     """
     held = np.zeros((x.shape[0], *shape), x.dtype)
     for effect, part, _ in parts(x, shape):

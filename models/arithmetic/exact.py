@@ -278,10 +278,8 @@ def total(a: Array) -> Number:
 def as_data(name: str, values: Any, ndim: int = 1) -> Array:
     """Check a model's data: a read-only int64 or float64 (or exact object) array of finite numbers.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not a finite number, or the number of axes is wrong; the message says where.
+    Raises `ValueError` if an entry is not a finite number, or the number of axes is wrong; the message says
+    where.
     """
     array = as_given(values)
     if array.ndim != ndim:

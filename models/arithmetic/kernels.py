@@ -57,10 +57,7 @@ class Kernel(Generic[Out]):
     reorder (``fastmath={"reassoc"}``) is always compiled, so that its result does not depend on what this
     process has run before, unless it is `approximate`: then its last digits affect no answer.
 
-    Attributes
-    ----------
-    py_func : callable
-        The Python function, for numbers that machine code does not take.
+    - py_func: the Python function, for numbers that machine code does not take.
     """
 
     def __init__(
@@ -153,14 +150,9 @@ def kernel(
     Machine code is stored beside the function's module or in the user's cache. If neither can be written to
     (a read-only installation under a user without a home), each process compiles it again, with one warning.
 
-    Parameters
-    ----------
-    approximate : bool
-        Whether the last digits of its result affect no answer.
-    linear : bool
-        Whether its time is about proportional to the size of its arrays, whatever the numbers in them.
-    **options
-        Those of `numba.njit`, except ``cache``.
+    - approximate: whether the last digits of its result affect no answer.
+    - linear: whether its time is about proportional to the size of its arrays, whatever the numbers in them.
+    - **options: those of `numba.njit`, except ``cache``.
     """
     return lambda function: Kernel(function, approximate, linear, options)
 

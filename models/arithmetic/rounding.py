@@ -28,15 +28,11 @@ LEAST = 2.0**-1074
 class Rounding(NamedTuple):
     """What rounding does to a proof in floats.
 
-    Attributes
-    ----------
-    error : float
-        A bound on the rounding errors of objective and gap together.
-    unit : float
-        The objective of an answer that is wrong by as much as the data are large, or 1 if that is less. A gap
-        up to a small share of this counts as 0, so that small data have a small tolerance.
-    resolution : float
-        The objective's change if each entry is rounded to 47 binary digits. It is added to the tolerance.
+    - error: a bound on the rounding errors of objective and gap together.
+    - unit: the objective of an answer that is wrong by as much as the data are large, or 1 if that is less. A
+      gap up to a small share of this counts as 0, so that small data have a small tolerance.
+    - resolution: the objective's change if each entry is rounded to 47 binary digits. It is added to the
+      tolerance.
     """
 
     error: float = 0.0
@@ -140,18 +136,11 @@ def of_squares(
     are the largest number and price, therefore adds at most a·√gap with the a below. A computed z is within
     ``4 UNIT · (R + S/w)`` of the true one, which adds w times the square of that to each term's minimum.
 
-    Parameters
-    ----------
-    gap, objective : float
-        As computed.
-    count : int
-        The number of terms.
-    weights : pair of floats
-        The least and the largest weight w.
-    largest : float
-        R, the largest absolute value of x, y and of the bounds of z.
-    steepest : float
-        S, the largest absolute price.
+    - gap, objective: as computed.
+    - count: the number of terms.
+    - weights: the least and the largest weight w.
+    - largest: R, the largest absolute value of x, y and of the bounds of z.
+    - steepest: S, the largest absolute price.
     """
     light, heavy = weights
     a = 8 * (UNIT * (4 * heavy * largest + 3 * steepest) + LEAST) * math.sqrt(count / light)
@@ -174,20 +163,12 @@ def of_balance(
 
     By the triangle inequality, the root of the gap is wrong by at most the root of ``Σ w wrong²``.
 
-    Parameters
-    ----------
-    gap, objective : float
-        As computed.
-    count : int
-        The number of terms.
-    weights : pair of floats
-        The least and the largest weight w.
-    largest : float
-        The largest absolute value of x and y.
-    wrong : float
-        A bound on the error of each imbalance, or on the root of the mean square of these errors.
-    block : int
-        The largest number of terms that are added up one after another.
+    - gap, objective: as computed.
+    - count: the number of terms.
+    - weights: the least and the largest weight w.
+    - largest: the largest absolute value of x and y.
+    - wrong: a bound on the error of each imbalance, or on the root of the mean square of these errors.
+    - block: the largest number of terms that are added up one after another.
     """
     off = math.sqrt(count * weights[1]) * wrong
     error = off * (off + 2 * math.sqrt(max(gap, 0.0))) if off < 1e150 and gap < math.inf else math.inf

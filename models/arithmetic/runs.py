@@ -14,10 +14,7 @@ from models.arithmetic.kernels import kernel
 def checked_clusters(clusters: Any, values: int) -> int | None:
     """Check the number of runs to cut the values into; None if it is free.
 
-    Raises
-    ------
-    ValueError
-        If it is not a whole number from 1 to the number of values.
+    Raises `ValueError` if it is not a whole number from 1 to the number of values.
     """
     if clusters is None:
         return None

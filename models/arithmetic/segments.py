@@ -20,11 +20,8 @@ def checked_segments(total: ArrayLike, offsets: ArrayLike | None, size: int) -> 
 
     Without offsets there is one segment, and one total.
 
-    Raises
-    ------
-    ValueError
-        If they are not integers, a total is negative, an empty segment has a total other than 0, or the
-        offsets do not rise from 0 to `size`.
+    Raises `ValueError` if they are not integers, a total is negative, an empty segment has a total other than
+    0, or the offsets do not rise from 0 to `size`.
     """
     if offsets is None:
         one = exact.as_total("total", total)

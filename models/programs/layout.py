@@ -22,14 +22,7 @@ _WORTHWHILE = 1 << 18
 
 
 class Layout(NamedTuple):
-    """The nodes level by level, with siblings adjacent.
-
-    Attributes
-    ----------
-    order : the node of each position
-    first, degree : a position's children are at ``first … first + degree - 1``
-    parent : position of the parent, -1 for the root
-    """
+    """The nodes level by level, with siblings adjacent."""
 
     order: Ints
     first: Ints
@@ -105,12 +98,8 @@ def in_blocks(
     The blocks must be independent, and `work` must release the interpreter's lock (``nogil=True``). The
     results do not depend on the number of threads.
 
-    Parameters
-    ----------
-    cells : int
-        The size of the whole work, which decides whether threads are used.
-    widths : ``(least, most)``
-        Width of a block.
+    - cells: the size of the whole work, which decides whether threads are used.
+    - widths: width of a block.
     """
     threads = processors() if cells >= _WORTHWHILE else 1
     blocks = max(1, min(length // widths[0], 4 * threads if threads > 1 else 1), -(-length // widths[1]))

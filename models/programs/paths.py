@@ -33,10 +33,7 @@ def path_program(
     the number of runs is free, the LP relaxation has whole optima. If only some runs (i, j) are `allowed`,
     the variables of the others are 0.
 
-    Raises
-    ------
-    ValueError
-        If there are more than `PROGRAM_UP_TO` values.
+    Raises `ValueError` if there are more than `PROGRAM_UP_TO` values.
     """
     n = values
     if n > PROGRAM_UP_TO:

@@ -91,16 +91,9 @@ class Term:
 class Formulation:
     """A separable objective over blocks of variables and sparse rows; `Program` adds text and files.
 
-    Parameters
-    ----------
-    name : str
-    blocks : sequence of Block
-        The variables, in order; the first block is the model's own answer, the others are auxiliary.
-    rows : sequence of Rows
-    objective : sequence of Term
-    rounded : bool
-        Whether costs are rounded. Prices of such a program prove nothing about the model, so
-        `models.lagrangian_bound` gives no bound.
+    - blocks: the variables, in order; the first block is the model's own answer, the others are auxiliary.
+    - rounded: whether costs are rounded. Prices of such a program prove nothing about the model, so
+      `models.lagrangian_bound` gives no bound.
     """
 
     name: str
@@ -177,10 +170,7 @@ class Formulation:
     def expanded(self) -> tuple[Floats, Floats, float]:
         """Linear and quadratic terms as ``Σ bend·v² + slope·v + constant``, in floats.
 
-        Returns
-        -------
-        bend, slope : arrays, shape (size,)
-        constant : float
+        Returns: bend, slope, arrays, shape (size,).
         """
         bend, slope, constant = np.zeros(self.size), np.zeros(self.size), 0.0
         for term in self.objective:

@@ -32,17 +32,10 @@ _WORDS = 6
 class Stated:
     """A program as a file has it: minimize Σ square·v² + cost·v + constant with rows and bounds.
 
-    Attributes
-    ----------
-    name : str
-    columns, rows : list of str
-    lower, upper, cost, square : arrays, shape (columns,)
-    integer : array of bool, shape (columns,)
-    constant : float
-    matrix : sparse matrix, shape (rows, columns)
-        In canonical CSR form, without zeros.
-    least, most : arrays, shape (rows,)
-        One is infinite, or they are equal.
+    - lower, upper, cost, square, arrays, shape (columns,)
+    - integer, array of bool, shape (columns,)
+    - matrix, sparse matrix, shape (rows, columns): in canonical CSR form, without zeros.
+    - least, most, arrays, shape (rows,): one is infinite, or they are equal.
     """
 
     name: str

@@ -95,12 +95,8 @@ def write(program: Formulation, path: Path) -> Path:
 
     `models.programs.texts` has the form of `.mps` and `.lp`; Pyomo writes `.nl`.
 
-    Raises
-    ------
-    ValueError
-        If the suffix is none of the three.
-    OSError
-        If the file cannot be written; nothing is left behind.
+    Raises `ValueError` if the suffix is none of the three; `OSError` if the file cannot be written; nothing
+    is left behind.
     """
     lines = {".mps": mps_lines, ".lp": lp_lines}
     if path.suffix not in {*lines, ".nl"}:

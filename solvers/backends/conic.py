@@ -59,22 +59,12 @@ def solve_conic(
 ) -> Answer:
     """Solve a model through cvxpy.
 
-    Parameters
-    ----------
-    model : BudgetSplit or StrategySDP
-    solver_name : str
-        ``clarabel`` or ``scs``.
-    time_limit : float, optional
-        Seconds.
-    tolerance : float, optional
-    presolve : bool
-        See `solvers.effort.Effort`.
+    - solver_name: ``clarabel`` or ``scs``.
+    - time_limit: Seconds.
+    - presolve: see `solvers.effort.Effort`.
 
-    Returns
-    -------
-    Answer
-        Its variables are the answer, in the model's shape. As for all continuous backends, its bound is the
-        objective, within the solver's tolerance; the model's certificate has a proved bound.
+    Returns: its variables are the answer, in the model's shape. As for all continuous backends, its bound is
+    the objective, within the solver's tolerance; the model's certificate has a proved bound.
     """
     import cvxpy as cp
 

@@ -109,10 +109,8 @@ class Session(session.Session):
 def check(model: Any) -> None:
     """Start a model that another library has built, and stop at once.
 
-    Raises
-    ------
-    NoAnswer
-        If Gurobi refuses it, for example because of its size; the message gives Gurobi's reason.
+    Raises `NoAnswer` if Gurobi refuses it, for example because of its size; the message gives Gurobi's
+    reason.
     """
     try:
         model.setParam("TimeLimit", 0.0)

@@ -37,10 +37,7 @@ def schedule(threads: int | None) -> None:
 
     A process has one scheduler, and HiGHS refuses to run with another number of threads than it has.
 
-    Parameters
-    ----------
-    threads : int or None
-        The threads of the next run; None: as many as HiGHS chooses.
+    - threads: the threads of the next run; None: as many as HiGHS chooses.
     """
     if _scheduled and _scheduled[-1] != threads:
         highspy.Highs.resetGlobalScheduler(True)

@@ -313,10 +313,7 @@ def named(name: str) -> str | Backend:
 
     The module may be in the current directory, which is searched last.
 
-    Raises
-    ------
-    ValueError
-        If the module cannot be imported, or has no `Backend` of that name.
+    Raises `ValueError` if the module cannot be imported, or has no `Backend` of that name.
     """
     module, _, row = name.partition(":")
     if not row or module in _THROUGH or name in {one.name for one in EXACT}:
@@ -335,11 +332,8 @@ def named(name: str) -> str | Backend:
 def find(name: str | Backend) -> Backend:
     """The backend of this name. A `Backend` that is not in the table is returned unchanged.
 
-    Raises
-    ------
-    ValueError
-        If there is no backend of that name, or it is not installed. The message lists the names, or says how
-        to install it.
+    Raises `ValueError` if there is no backend of that name, or it is not installed. The message lists the
+    names, or says how to install it.
     """
     known = {backend.name: backend for backend in (*backends(), *ON_GPUS)}
     if isinstance(name, Backend):

@@ -61,10 +61,7 @@ def answer(model: Model) -> tuple[Any, Witness | None]:
 
     The witness is None where the certificate reads it off the answer.
 
-    Raises
-    ------
-    NoFastPath
-        If there is no specialised algorithm for this model.
+    Raises `NoFastPath` if there is no specialised algorithm for this model.
     """
     name = type(model).__name__
     if name not in PATHS:

@@ -105,20 +105,11 @@ def branched(
 ) -> tuple[Array, Witness | None]:
     """A better answer, if there is one, and the tree of cases that proves the best bound found.
 
-    Parameters
-    ----------
-    model : CumulativeQIP
-    near : array, shape (nodes, sizes)
-        The relaxation's answer.
-    best : array
-        A feasible answer.
-    rounded : function
-        Returns a feasible answer near any counts.
+    - near, array, shape (nodes, sizes): the relaxation's answer.
+    - best: a feasible answer.
+    - rounded: returns a feasible answer near any counts.
 
-    Returns
-    -------
-    x, witness
-        `witness` is None if nothing is proved: the instance is too large, or HiGHS fails.
+    Returns: `witness` is None if nothing is proved: the instance is too large, or HiGHS fails.
     """
     nodes, sizes = model.counts.shape
     if nodes * sizes > MOST_CELLS or model.total >= 2**52 or np.abs(near).max(initial=0) >= 2**52:

@@ -33,15 +33,10 @@ _DAMPING = 1e-9
 class Relaxed(NamedTuple):
     """An answer over the reals, and the prices that prove it.
 
-    Attributes
-    ----------
-    x : array, shape (nodes, sizes)
-        It is feasible.
-    prices : array, shape (internal nodes, sizes)
-    rises : int8 array, shape (leaves, sizes)
-        1 where runs of the leaves' rows begin.
-    gap : float
-        The approximate gap that the prices leave.
+    - x, array, shape (nodes, sizes): it is feasible.
+    - prices, array, shape (internal nodes, sizes)
+    - rises, int8 array, shape (leaves, sizes): 1 where runs of the leaves' rows begin.
+    - gap: the approximate gap that the prices leave.
     """
 
     x: Floats
@@ -61,13 +56,9 @@ class _Runs(NamedTuple):
 def relaxed(tree: Tree, noisy: Array, total: int, relative: float, absolute: float) -> Relaxed:
     """The optimum over the reals of `CumulativeQIP`.
 
-    Parameters
-    ----------
-    tree, noisy, total
-        Of the model.
-    relative, absolute : float
-        The method ends when the gap is at most `absolute`, and at most `relative` times the larger of the
-        objective and 1; or when rounding prevents a smaller gap.
+    - tree, noisy, total: of the model.
+    - relative, absolute: the method ends when the gap is at most `absolute`, and at most `relative` times the
+      larger of the objective and 1; or when rounding prevents a smaller gap.
     """
     noisy = noisy.astype(np.float64) if noisy.dtype == object else noisy
     number = np.full(tree.size, -1)

@@ -64,19 +64,13 @@ def cut_into(
     through their costs has slope −λ. Either no cut lies below that line, or the lowest replaces one of the
     two.
 
-    Parameters
-    ----------
-    clusters : int
-        Fewer than there are values.
-    pair : pair of int arrays
-        The starts of any cut into at most `clusters` runs, and of any into more; better ones need fewer
-        steps.
-    costs : pair of numbers
-        Their costs, without a price.
-    best : callable
-        Takes a price; returns the starts of a cheapest cut, its cost without the price, and the potentials.
-    slack : float
-        Relative difference up to which costs count as equal; 0 in exact arithmetic.
+    - clusters: fewer than there are values.
+    - pair: the starts of any cut into at most `clusters` runs, and of any into more; better ones need fewer
+      steps.
+    - costs: their costs, without a price.
+    - best: takes a price; returns the starts of a cheapest cut, its cost without the price, and the
+      potentials.
+    - slack: relative difference up to which costs count as equal; 0 in exact arithmetic.
     """
     few, many = pair
     few_cost, many_cost = costs

@@ -31,10 +31,8 @@ def least_costs(given: WholeSums, noise: Number, price: Number, most: int = 0) -
     The others are floats, a few roundings below the least costs (inf where there is no such cut). All of them
     together prove the last. Of equally good last runs along the best cut the longest is taken.
 
-    Returns
-    -------
-    potentials : object array, shape (n + 1,) or (most + 1, n + 1)
-    begins : int array of that shape
+    Returns: potentials, object array, shape (n + 1,) or (most + 1, n + 1).
+    Returns: begins, int array of that shape.
     """
     lowest, places, begins = _enclosed(given.floats, float(noise), float(price), given.lost, most)
     passed, lengths = _passed(places, begins)

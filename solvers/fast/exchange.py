@@ -73,19 +73,13 @@ def exchange(
 ) -> Settled:
     """Make feasible counts optimal, in place.
 
-    Parameters
-    ----------
-    layout : Layout
-    y : int64 array, shape (sizes, nodes)
-        The noisy counts times `unit`; by size, in the order of the layout.
-    x : int64 array, shape (sizes, nodes)
-        Whole feasible counts; overwritten by the optimal ones.
-    unit : int
-        The scale of y: one count is `unit` in y.
-    lower, upper : int64 arrays, shape (sizes, nodes), or None
-        Each count's own domain; None: 0 and no bound.
-    weight : int64 array, shape (nodes,)
-        In the order of the layout.
+    - y, int64 array, shape (sizes, nodes): the noisy counts times `unit`; by size, in the order of the
+      layout.
+    - x, int64 array, shape (sizes, nodes): whole feasible counts; overwritten by the optimal ones.
+    - unit: the scale of y: one count is `unit` in y.
+    - lower, upper, int64 arrays, shape (sizes, nodes), or None: each count's own domain; None: 0 and no
+      bound.
+    - weight, int64 array, shape (nodes,): in the order of the layout.
     """
     sizes = x.shape[0]
     flat = [None if a is None else a.reshape(-1) for a in (y, x, lower, upper)]
@@ -107,19 +101,11 @@ def exchange(
 def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints]:
     """The unit costs of optimal counts around their total; afterwards the counts are as before.
 
-    Parameters
-    ----------
-    settled : Settled
-    unit : int
-        As in `exchange`.
-    many : int
-        How many units to look at.
+    - unit: as in `exchange`.
+    - many: how many units to look at.
 
-    Returns
-    -------
-    last, following : int64 arrays, shape (many,)
-        The costs of the last units held, the costliest first, and of the next ones, the cheapest first;
-        ∓NEVER where there are no more.
+    Returns: last, following, int64 arrays, shape (many,): the costs of the last units held, the costliest
+    first, and of the next ones, the cheapest first; ∓NEVER where there are no more.
     """
     last, following, back = np.full((3, many), NEVER)
     added = _walk(*settled, _UP, unit, many, following)

@@ -35,26 +35,15 @@ LARGEST = 2**61
 def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints) -> tuple[Ints, Ints] | None:
     """A flow of least cost and its potentials; None if the arcs cannot carry the supplies.
 
-    Parameters
-    ----------
-    tail, head : int64 arrays, shape (arcs,)
-        Nodes; several arcs may join the same two.
-    room : int64 array, shape (arcs,)
-        Capacities, at least 0, less than 2³¹ in total.
-    cost : int64 array, shape (arcs,)
-        The cost of a unit, of either sign.
-    supply : int64 array, shape (nodes,)
-        What leaves each node, less what enters; sums to 0.
+    - tail, head, int64 arrays, shape (arcs,): Nodes; several arcs may join the same two.
+    - room, int64 array, shape (arcs,): capacities, at least 0, less than 2³¹ in total.
+    - cost, int64 array, shape (arcs,): the cost of a unit, of either sign.
+    - supply, int64 array, shape (nodes,): what leaves each node, less what enters; sums to 0.
 
-    Returns
-    -------
-    flow : int64 array, shape (arcs,)
-    potential : int64 array, shape (nodes,)
+    Returns: flow, int64 array, shape (arcs,).
+    Returns: potential, int64 array, shape (nodes,).
 
-    Raises
-    ------
-    NoFastPath
-        If the numbers are too large.
+    Raises `NoFastPath` if the numbers are too large.
     """
     nodes, most = supply.size, 3 * exact.reach(cost) * (supply.size + 1) ** 2
     if most >= LARGEST or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:

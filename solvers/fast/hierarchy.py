@@ -51,10 +51,7 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
 def settled(model: HierarchyQIP, layout: Layout, y: Ints, unit: int) -> tuple[Ints, Settled]:
     """The optimal whole counts, shape (sizes, nodes) in the order of the layout; the exchanges' last state.
 
-    Parameters
-    ----------
-    y, unit
-        As `on_grid` returns them.
+    - y, unit: as `on_grid` returns them.
     """
     weight, noisy = model.node_weights[layout.order], by_size(y, layout.order)
     prices = relaxed(layout, weight, noisy, float(model.total * unit))
@@ -143,13 +140,9 @@ def apportioned(
 ) -> Ints:
     """Feasible whole counts near the relaxed ones, shape (sizes, nodes).
 
-    Parameters
-    ----------
-    weight : int64 array, shape (nodes,)
-    y : int64 array, shape (sizes, nodes)
-        Noisy counts; like `prices`, in a scale where one count is `unit`.
-    lower, upper : int64 arrays of that shape, or None
-        The least and the most that each subtree can hold.
+    - weight, int64 array, shape (nodes,)
+    - y, int64 array, shape (sizes, nodes): noisy counts; like `prices`, in a scale where one count is `unit`.
+    - lower, upper, int64 arrays of that shape, or None: the least and the most that each subtree can hold.
     """
     roots = np.empty(y.shape[0], np.int64)
     ends = (None, None) if lower is None or upper is None else (lower[:, 0].copy(), upper[:, 0].copy())

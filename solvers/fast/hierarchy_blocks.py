@@ -39,13 +39,8 @@ Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
 def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
     """How many of all groups each block holds in the optimum of `HierarchyQIP`.
 
-    Parameters
-    ----------
-    blocks : sequence of int64 or int32 arrays, shape (nodes, sizes of the block)
-        The noisy counts.
-    total : int
-    run : callable
-        Runs the work on blocks, in this process or in others, with the tree.
+    - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts.
+    - run: runs the work on blocks, in this process or in others, with the tree.
     """
     held = _relaxed_totals(blocks, total, run)
     many = _UNITS

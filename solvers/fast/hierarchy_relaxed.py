@@ -26,14 +26,9 @@ _ROUNDS = 200
 class Relaxation(NamedTuple):
     """The optimum over the reals, as prices.
 
-    Attributes
-    ----------
-    root : float
-        The price of a unit at the root.
-    price : array, shape (sizes, nodes)
-        The price for each internal node's children; undefined for leaves.
-    supply : array, shape (sizes,)
-        The count of each size at the root.
+    - root: the price of a unit at the root.
+    - price, array, shape (sizes, nodes): the price for each internal node's children; undefined for leaves.
+    - supply, array, shape (sizes,): the count of each size at the root.
     """
 
     root: float

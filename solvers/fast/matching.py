@@ -46,19 +46,13 @@ def match_runs(
 ) -> Array:
     """Alg. 2 on runs with groups, in order of size: those of the parent, and of its children.
 
-    Parameters
-    ----------
-    sizes, counts : int64 arrays, shape (runs,)
-        The parent's.
-    child_sizes, child_counts, child : int64 arrays, shape (child runs,)
-        The children's; of runs of one size, those of a child are next to each other.
-    groups : int
-        How many groups there are on each side.
+    - sizes, counts, int64 arrays, shape (runs,): the parent's.
+    - child_sizes, child_counts, child, int64 arrays, shape (child runs,): the children's; of runs of one
+      size, those of a child are next to each other.
+    - groups: how many groups there are on each side.
 
-    Returns
-    -------
-    array, shape (pairs, 3)
-        A run of the parent's, one of the children's, and how many groups they share.
+    Returns: array, shape (pairs, 3): a run of the parent's, one of the children's, and how many groups they
+    share.
     """
     match: Callable[..., Array] = _match
     if groups >= 2**31:  # products of counts may leave int64

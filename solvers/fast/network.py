@@ -23,10 +23,7 @@ LONGEST = 2**61
 def solve_min_cost_flow(model: MinCostFlow) -> tuple[Ints | None, Witness | None]:
     """A flow of least cost, and its potentials; ``(None, None)`` if there is no flow.
 
-    Raises
-    ------
-    NoFastPath
-        If costs, as whole numbers over one unit, or capacities are too large for 64 bits.
+    Raises `NoFastPath` if costs, as whole numbers over one unit, or capacities are too large for 64 bits.
     """
     (cost,), unit = over_one_unit(model.costs)
     if cost.dtype == object:

@@ -38,10 +38,8 @@ _ROUNDS = 200
 def solve_reconciliation(model: Reconciliation) -> tuple[Array, Witness]:
     """The optimum with its prices; whole forecasts of crossed hierarchies may be worse than the optimum.
 
-    Raises
-    ------
-    NoFastPath
-        For absolute or largest changes; if the bounds leave no answer, or so little room that none is found.
+    Raises `NoFastPath` for absolute or largest changes; if the bounds leave no answer, or so little room that
+    none is found.
     """
     if model.p != 2:
         raise NoFastPath("Reconciliation: only squared changes have a fast path")

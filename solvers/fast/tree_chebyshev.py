@@ -59,20 +59,12 @@ def least_distance(model: TreeChebyshev) -> int:
 def spans(model: TreeChebyshev, distance: int, largest: int = FAR) -> tuple[Ints, Ints, int]:
     """The interval of each subtree's count at a distance, and a lower bound on the least distance.
 
-    Parameters
-    ----------
-    model : TreeChebyshev
-    distance : int
-        In multiples of 1/``model.unit``.
-    largest : int
-        No count is larger; the total, or a number above all counts.
+    - distance: in multiples of 1/``model.unit``.
+    - largest: no count is larger; the total, or a number above all counts.
 
-    Returns
-    -------
-    least, most : int64 arrays, shape (nodes,)
-    needed : int
-        The given distance if no interval is empty; otherwise more, and if changes are not rounded at most
-        the least.
+    Returns: least, most, int64 arrays, shape (nodes,).
+    Returns: needed: the given distance if no interval is empty; otherwise more, and if changes are not
+    rounded at most the least.
     """
     tree = model.tree
     least, most, falls, rises = np.zeros((4, tree.size), np.int64)

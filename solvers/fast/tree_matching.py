@@ -15,10 +15,7 @@ from solvers.fast.tree_matching_flow import SizeChains, improve
 def solve_tree_matching(model: TreeMatching) -> tuple[Ints, Witness | None]:
     """The sizes of top-down matching, improved by `tree_matching_flow`, distributed by sorting; the prices.
 
-    Raises
-    ------
-    NoFastPath
-        For trees of more than three levels.
+    Raises `NoFastPath` for trees of more than three levels.
     """
     tree = model.tree
     if tree.depth > 2:

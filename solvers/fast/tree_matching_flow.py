@@ -30,14 +30,11 @@ NONE, BELOW, ABOVE, ACROSS = 0, 1, 2, 3
 class SizeChains(NamedTuple):
     """The data of the flow: estimates as cumulative counts at the distinct sizes, and the steps between.
 
-    Attributes
-    ----------
-    root : int64 array, shape (sizes,)
-    own, below : int64 arrays, shape (children, sizes)
-        Estimates of the root's children, and the sums of their children's.
-    has_below : bool array, shape (children,)
-        Whether they have children.
-    steps : int64 array, shape (sizes − 1,)
+    - root, int64 array, shape (sizes,)
+    - own, below, int64 arrays, shape (children, sizes): estimates of the root's children, and the sums of
+      their children's.
+    - has_below, bool array, shape (children,): whether they have children.
+    - steps, int64 array, shape (sizes − 1,)
     """
 
     root: Ints
@@ -50,17 +47,12 @@ class SizeChains(NamedTuple):
 def improve(data: SizeChains, x: Ints) -> tuple[Ints, Ints]:
     """Make x optimal, in place; returns the prices that prove it.
 
-    Parameters
-    ----------
-    data : SizeChains
-    x : int64 array, shape (children, sizes)
-        Any cumulative counts, non-decreasing along a row; the last column, the groups, does not change.
+    - x, int64 array, shape (children, sizes): any cumulative counts, non-decreasing along a row; the last
+      column, the groups, does not change.
 
-    Returns
-    -------
-    root, child : int64 arrays, shapes (sizes,) and (children, sizes)
-        Prices of the places of the root's chain and of the others: ``child <= root``, equal where x has
-        groups; their differences along a chain are slopes of its costs.
+    Returns: root, child, int64 arrays, shapes (sizes,) and (children, sizes): Prices of the places of the
+    root's chain and of the others: ``child <= root``, equal where x has groups; their differences along a
+    chain are slopes of its costs.
     """
     root, child = np.zeros(x.shape[1], np.int64), np.zeros(x.shape, np.int64)
     _improve(*data, x, x.sum(axis=0), root, child)

@@ -46,12 +46,8 @@ def solve_workload_rounding(model: WorkloadRounding) -> tuple[Ints, Witness] | t
 class _Level:
     """Disjoint sums of a child's cells; every sum is a part of one on the level above.
 
-    Attributes
-    ----------
-    of : int array, shape (cells,)
-        The sum that counts each cell.
-    queries, rules : lists of int
-        The model's queries, and the queries of its rules, that are these sums.
+    - of, int array, shape (cells,): the sum that counts each cell.
+    - queries, rules: the model's queries, and the queries of its rules, that are these sums.
     """
 
     of: Ints
@@ -105,14 +101,10 @@ def _levels(workload: Workload, measured: tuple[int, ...], rules: Workload | Non
 class _Network(NamedTuple):
     """Arcs with convex costs, in the order of the levels and of their sums.
 
-    Attributes
-    ----------
-    tail, head : int64 arrays, shape (arcs,)
-    cut : int64 array, shape (4, arcs)
-        The bounds of the flow, and between them the target's neighbours.
-    slope : int64 array, shape (3, arcs)
-        The cost of a unit between two cuts.
-    supply : int64 array, shape (nodes,)
+    - tail, head, int64 arrays, shape (arcs,)
+    - cut, int64 array, shape (4, arcs): the bounds of the flow, and between them the target's neighbours.
+    - slope, int64 array, shape (3, arcs): the cost of a unit between two cuts.
+    - supply, int64 array, shape (nodes,)
     """
 
     tail: Ints
