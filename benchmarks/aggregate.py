@@ -20,7 +20,7 @@ from benchmarks.child import apart
 from benchmarks.measuring import timed
 from hierdp.tables import Prefixes, flows, group_sizes
 from hierdp.tables.databases import embedded
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 
 CODES = {"state": 2, "fips": 5}
 LEVELS = Prefixes("county", CODES)

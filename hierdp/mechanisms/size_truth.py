@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.counts.size_table import runs_of
 from hierdp.errors import InputError
-from hierdp.mechanisms.truth import TruthReader, region_column
+from hierdp.mechanisms.truth import Settings, TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
 from hierdp.metrics.runs import earth_movers_runs
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 from models.arithmetic.arrays import Ints
 
 
-def options(
-    source: Any,
-    _: Any,
-    _settings: Mapping[str, Any],
-    regions: Mapping[str, Hierarchy],
-    columns: Mapping[str, Any],
-) -> dict[str, Any]:
+def options(source: Any, _: Any, _settings: Settings, regions: Regions, columns: Settings) -> dict[str, Any]:
     """See `TruthReader.options`; the regions are the release's."""
     if "group" not in columns:
         raise InputError("name the column that identifies a row's group (`group`)")
@@ -32,9 +26,7 @@ def options(
     return {**columns, "regions": places, "region": region}
 
 
-def levels(
-    data: SizeRuns, table: Any, settings: Mapping[str, Any], regions: Mapping[str, Hierarchy]
-) -> list[Level]:
+def levels(data: SizeRuns, table: Any, settings: Settings, regions: Regions) -> list[Level]:
     """Each level's numbers of groups by region and size, with the earth mover's distance per region.
 
     Larger groups are counted in the release's last size on both sides.

@@ -10,6 +10,8 @@ from hierdp.errors import InputError, listed
 from hierdp.metrics.level import Level
 from hierdp.tables import read
 
+Settings = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class TruthReader:

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.privacy.budget import GEOMETRIC, Spend
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.threshold import EXACT, THRESHOLDS, Changes, miss_of
 from models.arithmetic.arrays import Ints
 from models.programs.layout import processors
@@ -140,9 +140,9 @@ def deviation_of(spend: Spend) -> float | None:
     >>> round(deviation_of(Spend("sizes", "double-geometric", 2, 4.0, 0.5, None, True)), 2)
     5.64
     """
-    if spend.noise.startswith("double-geometric"):
+    if spend.noise.startswith(GEOMETRIC):
         return math.sqrt(double_geometric_variance(spend.scale))
-    if spend.noise != "discrete Gaussian":
+    if spend.noise != GAUSSIAN:
         return None
     if not 0.01 < spend.scale < 10:  # to float precision
         return spend.scale if spend.scale > 1 else 0.0
@@ -156,30 +156,17 @@ class ExactNoise:
 
     def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
         """See `Noise.geometric`."""
-        scale = _scale(sensitivity, epsilon) * UPWARDS
-        measure, loss = _laplace(scale, sensitivity)
-        drawing = self._double_geometric(scale, lambda part: measure(part.tolist()))
-        spend = Spend(
-            query, "double-geometric", sensitivity, scale, loss, None, True, sampler=drawing.sampler
-        )
-        return NoisyCounts(_draw(drawing, counts, query), spend)
+        return self._noisy(GEOMETRIC, counts, query, sensitivity, _scale(sensitivity, epsilon))
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
-        scale = _scale(sensitivity, math.sqrt(2 * rho)) * UPWARDS
-        measure, loss = _gaussian(scale, sensitivity)
-        drawing = self._discrete_gaussian(scale, lambda part: measure(part.tolist()))
-        spend = Spend(
-            query, "discrete Gaussian", sensitivity, scale, None, loss, True, sampler=drawing.sampler
-        )
-        return NoisyCounts(_draw(drawing, counts, query), spend)
+        return self._noisy(GAUSSIAN, counts, query, sensitivity, _scale(sensitivity, math.sqrt(2 * rho)))
 
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """See `Noise.stable`; noise and ε are those of OpenDP's `make_laplace_threshold`."""
-        dp = _OpenDP()
-        scale = _scale(changes.in_all, epsilon) * UPWARDS
+        dp, scale, large = _OpenDP(), _scale(changes.in_all, epsilon) * UPWARDS, dropping(least)
         space = (
             dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
             dp.l01inf_distance(dp.absolute_distance(T="i64")),
@@ -188,49 +175,42 @@ class ExactNoise:
         loss, _ = measure.map((changes.cells, changes.in_all, changes.largest))
 
         def draw(part: Ints) -> Ints:
-            large = measure(dict(enumerate(part.tolist())))
+            kept = measure(dict(enumerate(part.tolist())))
             noisy = np.zeros(part.size, dtype=np.int64)
-            noisy[list(large)] = list(large.values())
+            noisy[list(kept)] = list(kept.values())
             return noisy
 
-        drawing = self._large(scale, least, draw)
-        # Silent: the number of draws is that of the cells that are present, which the threshold hides.
+        drawing, miss = self._drawing(large, scale, draw, least), miss_of(changes, scale, least)
         spend = Spend(
-            query,
-            dropping(least),
-            changes.in_all,
-            scale,
-            float(loss),
-            None,
-            True,
-            miss_of(changes, scale, least),
-            sampler=drawing.sampler,
+            query, large, changes.in_all, scale, float(loss), None, True, miss, sampler=drawing.sampler
         )
+        # Silent: the number of draws is that of the cells that are present, which the threshold hides.
         return _kept(_draw(drawing, counts, query, silent=True), spend)
 
     def choose(
         self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
     ) -> tuple[Ints, Spend]:
         """See `Noise.choose`; the law and its loss are those of OpenDP's `make_noisy_max`."""
-        dp = _OpenDP()
-        scale = _scale(2 * sensitivity, epsilon) * UPWARDS
+        dp, scale = _OpenDP(), _scale(2 * sensitivity, epsilon) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
         loss = float(measure.map(sensitivity))
         chosen = np.array([measure(part.tolist()) for part in scores], dtype=np.int64)
-        spend = Spend(query, "permute-and-flip", sensitivity, scale, loss, None, True, sampler=opendp())
-        return chosen, spend
+        return chosen, Spend(query, CHOICE, sensitivity, scale, loss, None, True, sampler=opendp())
 
-    def _double_geometric(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        """How double-geometric noise of a scale is drawn; `measure` is OpenDP's."""
-        return Drawing(opendp(), measure)
+    def _noisy(self, law: str, counts: Ints, query: str, sensitivity: float, least: float) -> NoisyCounts:
+        scale = least * UPWARDS
+        measure, loss = _measurement(law, scale, sensitivity)
+        drawing = self._drawing(law, scale, lambda part: measure(part.tolist()))
+        epsilon, rho = (None, loss) if law == GAUSSIAN else (loss, None)
+        spend = Spend(query, law, sensitivity, scale, epsilon, rho, True, sampler=drawing.sampler)
+        return NoisyCounts(_draw(drawing, counts, query), spend)
 
-    def _discrete_gaussian(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        """How discrete Gaussian noise of a scale is drawn."""
-        return Drawing(opendp(), measure)
-
-    def _large(self, scale: float, least: int, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        """How double-geometric noise is drawn if noisy counts under `least` become 0."""
+    def _drawing(
+        self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
+    ) -> Drawing:
+        """How noise is drawn; `measure` is OpenDP's. Noisy counts under `least` become 0."""
+        del law, scale, least
         return Drawing(opendp(), measure)
 
 
@@ -256,8 +236,7 @@ class SimulatedNoise:
         scale = _scale(sensitivity, epsilon)
         p = -math.expm1(-1 / scale)
         noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
-        spend = Spend(query, "double-geometric", sensitivity, scale, epsilon, None, False)
-        return NoisyCounts(counts + noise, spend)
+        return NoisyCounts(counts + noise, Spend(query, GEOMETRIC, sensitivity, scale, epsilon, None, False))
 
     def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
         """See `Noise.gaussian`."""
@@ -269,18 +248,15 @@ class SimulatedNoise:
             noise = self._rng.choice(support, size=counts.shape, p=mass / mass.sum())
         else:  # rounding agrees with the discrete law beyond float precision
             noise = np.rint(self._rng.normal(0, scale, counts.shape)).astype(np.int64)
-        return NoisyCounts(
-            counts + noise, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False)
-        )
+        return NoisyCounts(counts + noise, Spend(query, GAUSSIAN, sensitivity, scale, None, rho, False))
 
     def stable(
         self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
     ) -> tuple[Ints, NoisyCounts]:
         """See `Noise.stable`."""
         noisy = self.geometric(counts, query, changes.in_all, epsilon)
-        scale = noisy.spend.scale
-        miss = miss_of(changes, scale, least)
-        spend = Spend(query, dropping(least), changes.in_all, scale, epsilon, None, False, miss)
+        miss = miss_of(changes, noisy.spend.scale, least)
+        spend = replace(noisy.spend, noise=dropping(least), delta=miss)
         return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
 
     def choose(
@@ -288,16 +264,14 @@ class SimulatedNoise:
     ) -> tuple[Ints, Spend]:
         """See `Noise.choose`."""
         scale = _scale(2 * sensitivity, epsilon)
-        chosen = [
-            int(np.argmax((part - part.max()) + self._rng.exponential(scale, part.shape))) for part in scores
-        ]
-        spend = Spend(query, "permute-and-flip", sensitivity, scale, epsilon, None, False)
-        return np.array(chosen, dtype=np.int64), spend
+        noisy = ((part - part.max()) + self._rng.exponential(scale, part.shape) for part in scores)
+        chosen = np.array([int(np.argmax(part)) for part in noisy], dtype=np.int64)
+        return chosen, Spend(query, CHOICE, sensitivity, scale, epsilon, None, False)
 
 
 def dropping(least: int) -> str:
     """The name of double-geometric noise if noisy counts under a threshold are dropped."""
-    return f"double-geometric, under {least} dropped"
+    return f"{GEOMETRIC}, under {least} dropped"
 
 
 def threshold_of(spend: Spend) -> int:
@@ -340,22 +314,14 @@ class _OpenDP:
 
 
 @lru_cache(maxsize=64)
-def _laplace(scale: float, sensitivity: int) -> tuple[Any, float]:
-    """OpenDP's measurement with double-geometric noise, and its loss ε. Making one takes 0.5 ms."""
+def _measurement(law: str, scale: float, sensitivity: float) -> tuple[Any, float]:
+    """OpenDP's measurement with noise of a law, and its loss, ε or ρ. Making one takes 0.5 ms."""
     dp = _OpenDP()
-    measure = dp.m.make_laplace(
-        dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale
-    )
-    return measure, float(measure.map(sensitivity))
-
-
-@lru_cache(maxsize=64)
-def _gaussian(scale: float, sensitivity: float) -> tuple[Any, float]:
-    """OpenDP's measurement with discrete Gaussian noise, and its loss ρ."""
-    dp = _OpenDP()
-    measure = dp.m.make_gaussian(
-        dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float), scale=scale
-    )
+    if law == GAUSSIAN:
+        make, distance = dp.m.make_gaussian, dp.l2_distance(T=float)
+    else:
+        make, distance = dp.m.make_laplace, dp.l1_distance(T="i64")
+    measure = make(dp.vector_domain(dp.atom_domain(T="i64")), distance, scale=scale)
     return measure, float(measure.map(sensitivity))
 
 

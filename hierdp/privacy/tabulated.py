@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.errors import InputError
+from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.noise import TABLES, Drawing, ExactNoise
 from hierdp.privacy.tables import VERSION, random_words
 from hierdp.privacy.tables.sampler import (
@@ -61,16 +62,17 @@ class TabulatedNoise(ExactNoise):
                     "default"
                 ) from None
 
-    def _double_geometric(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:  # noqa: ARG002
-        return _from(double_geometric(Fraction(scale)))
-
-    def _discrete_gaussian(self, scale: float, measure: Callable[[Ints], Any]) -> Drawing:
-        if scale > LARGEST_GAUSSIAN:
-            return super()._discrete_gaussian(scale, measure)
-        return _from(discrete_gaussian(Fraction(scale)))
-
-    def _large(self, scale: float, least: int, measure: Callable[[Ints], Any]) -> Drawing:
-        every = self._double_geometric(scale, measure)
+    def _drawing(
+        self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
+    ) -> Drawing:
+        if law == GAUSSIAN:
+            small = scale <= LARGEST_GAUSSIAN
+            return (
+                _from(discrete_gaussian(Fraction(scale))) if small else super()._drawing(law, scale, measure)
+            )
+        every = _from(double_geometric(Fraction(scale)))
+        if least is None:
+            return every
 
         def large(counts: Ints) -> Ints:
             noisy = every.add(counts)

@@ -15,7 +15,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables import Axis as Regions
 from hierdp.tables import AxisLike, read
-from hierdp.tables.columns import LARGEST, Column, Fault, column_of, refuse, whole_of
+from hierdp.tables.columns import Column, Fault, column_of, refuse, total_of, whole_of
 from hierdp.tables.persons import Persons, bounded, person_of
 from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, run
@@ -162,17 +162,14 @@ def histogram(
     columns |= person
     faults += missing
     refuse(table, faults)
-    if count is not None:
-        total = table.aggregate(total=number.cast("decimal(38, 0)").sum())
-        if int(run(total)["total"][0].as_py()) > LARGEST:
-            raise InputError(
-                f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
-            )
+    total_of(table, number, count)
     rows, hierarchies = located(table, [regions for _, regions in named], columns, unknown)
     if persons is not None:
         rows = bounded(rows, persons, "n", derived=[f"at{i}" for i in range(len(named))])
     made, at_names, order = _resolved(axes, hierarchies)
-    _refuse_many(made)
+    shape = tuple(axis.bins for axis in made)
+    if prod(shape) > MOST_BINS:
+        raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
     cells = run(rows.group_by(at_names).agg(n=rows.n.sum()))
     places = [cells[name].to_numpy().astype(np.int64) for name in at_names]
     strange = np.stack([place < 0 for place in places], axis=1)
@@ -193,12 +190,6 @@ def histogram(
         counted,
     )
     return Histogram(counts, made)
-
-
-def _refuse_many(axes: Sequence[Axis]) -> None:
-    shape = tuple(axis.bins for axis in axes)
-    if prod(shape) > MOST_BINS:
-        raise InputError(f"{' × '.join(map(str, shape))} bins are more than {MOST_BINS:,}: use fewer")
 
 
 _OUTSIDE = "fix the row, widen the bins, or count such rows in the end bins (`clip=True`)"

@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis, AxisLike
-from hierdp.tables.columns import LARGEST, refuse, whole_of
+from hierdp.tables.columns import refuse, total_of, whole_of
 from hierdp.tables.persons import Persons, bounded, once, person_of
 from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
@@ -122,17 +122,10 @@ def flows(
     columns |= person
     faults += missing
     refuse(table, faults)
-    if count is not None:
-        total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit
-        held = int(run(total)["total"][0].as_py())
-        if held > LARGEST:
-            raise InputError(
-                f"column {count!r}: the counts add up to more than 64 bits hold; use larger units"
-            )
-
+    held = total_of(table, number, count)
     rows, hierarchies = located(table, each, columns, unknown)
     finest = math.prod(hierarchy.tree.leaves.size for hierarchy in hierarchies)
-    if count is not None and held * min(finest, MOST_CELLS) >= 2**60:
+    if held * min(finest, MOST_CELLS) >= 2**60:
         raise InputError(
             f"column {count!r}: the counts are too large for exact sums over {finest:,} cells in 64 bits; "
             "use larger units"

@@ -107,3 +107,15 @@ def refuse(table: Table, faults: Sequence[Fault], where: str = "") -> None:
         numbered = table.select(bad=bad, row=ibis.row_number())
         row = run(numbered.filter(numbered.bad).aggregate(row=numbered.row.min()))["row"][0].as_py()
         raise InputError(f"row {row + 1}{of}, {what}")
+
+
+def total_of(table: Table, number: Column, name: str | None, most: int = LARGEST) -> int:
+    """The sum of a column of counts, which is refused if it is too large; 0 without one."""
+    if name is None:
+        return 0
+    total = table.aggregate(total=number.cast("decimal(38, 0)").sum())  # 10¹⁹ rows of 2⁶³ fit
+    held = int(run(total)["total"][0].as_py())
+    if held > most:
+        what = "more than 64 bits hold" if most == LARGEST else "too large a number"
+        raise InputError(f"column {name!r}: the counts add up to {what}; use larger units")
+    return held

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy, as_names
-from hierdp.counts.size_runs import GroupSizes
+from hierdp.counts.size_runs import LARGEST_SIZE, GroupSizes, Runs, SizeRuns
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis
 from hierdp.tables.groups import GroupColumns, count_groups, count_listed_groups
@@ -113,17 +113,17 @@ def group_sizes(
 
 def counted_groups(
     source: Any,
-    *,
-    levels: Sequence[str] | None,
-    regions: Hierarchy | None,
-    region: str | None,
-    group: Sequence[str],
     groups: Any = None,
-    entities: str | None,
+    *,
+    group: Sequence[str],
     max_size: int,
-    root: str,
-    root_level: str,
-    unknown: str | None,
+    levels: Sequence[str] | None = None,
+    regions: Hierarchy | None = None,
+    region: str | None = None,
+    entities: str | None = None,
+    root: str = "all",
+    root_level: str = "root",
+    unknown: str | None = None,
     persons: Persons | None = None,
 ) -> tuple[Hierarchy, Ints, Ints, Ints]:
     """The regions, and arrays of positions in their last level, sizes and numbers of groups, unsorted.
@@ -140,3 +140,17 @@ def counted_groups(
         raise InputError("no column of groups; give at least one")
     columns = GroupColumns(axis, group, entities, int(max_size), unknown, root, root_level, persons)
     return count_groups(source, columns) if groups is None else count_listed_groups(source, groups, columns)
+
+
+def group_runs(source: Any, **about: Any) -> SizeRuns:
+    """Count groups by size in every region, like `group_sizes`, for all sizes that occur.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"state": ["A", "A", "B"], "house": [1, 2, 3], "people": [1, 70_000, 1]})
+    >>> data = group_runs(rows, levels=["state"], group=["house"], entities="people")
+    >>> data.runs.of(0)
+    (array([    1, 70000]), array([2, 1]))
+    """
+    hierarchy, place, size, n = counted_groups(source, **{"max_size": LARGEST_SIZE, **about})
+    leaves = Runs.added(place, size, n, hierarchy.names[-1].size)
+    return SizeRuns(hierarchy, leaves.summed_up(hierarchy.tree))

@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
 from hierdp.tables.axes import Axis
-from hierdp.tables.columns import LARGEST, column_of, refuse, text_of, whole_of
+from hierdp.tables.columns import column_of, refuse, text_of, total_of, whole_of
 from hierdp.tables.persons import Persons, bounded, person_of
 from hierdp.tables.places import NOTHING, counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import Table, read, run
@@ -85,7 +85,7 @@ def cross_table(
     columns |= person
     faults += missing
     refuse(table, faults)
-    _check_total(table, number, count)
+    total_of(table, number, count, MOST_ROWS)
     rows, (hierarchy,) = located(table, [axis], columns, unknown, root, root_level)
     categories = {
         name: _seen(rows, i) if given is None else tuple(given)
@@ -131,14 +131,6 @@ def _counted_categories(
         kept[name] = tuple(compress(kept[name], there))
         counts = np.ascontiguousarray(by.compress(there, axis=i + 1)).reshape(len(counts), -1)
     return kept, counts
-
-
-def _check_total(table: Table, number: Any, count: str | None) -> None:
-    if count is None:
-        return
-    total = int(run(table.aggregate(total=number.cast("decimal(38, 0)").sum()))["total"][0].as_py())
-    if total > min(LARGEST, MOST_ROWS):
-        raise InputError(f"column {count!r}: the counts add up to too large a number; use larger units")
 
 
 def _seen(rows: Table, i: int) -> tuple[str, ...]:

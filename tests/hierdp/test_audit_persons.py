@@ -6,14 +6,15 @@ import pytest
 
 from benchmarks.audit import Half
 from hierdp.audit import CASES, audit
-from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms import MECHANISMS, size_audit
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.case import TWO_ROWS
 from tests.marks import quick
 
 PERSONS = [case for case in CASES if "two count" in case.change]
-READERS = [import_module(f"hierdp.mechanisms.{name.replace('-', '_')}.audit") for name in MECHANISMS]
+AUDITS = [import_module(f"hierdp.mechanisms.{name.replace('-', '_')}.audit") for name in MECHANISMS]
+READERS = [size_audit, *(module for module in AUDITS if hasattr(module, "_visits"))]
 
 
 def case_of(mechanism, method, change=""):

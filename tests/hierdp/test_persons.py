@@ -11,7 +11,7 @@ from hierdp.errors import InputError
 from hierdp.tables import Axis, flows, group_sizes
 from hierdp.tables.binning import histogram
 from hierdp.tables.persons import Persons, bounded, once, row_text
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 from hierdp.tables.sources import read, run
 from hierdp.tables.tabulated import cross_table
 

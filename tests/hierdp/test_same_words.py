@@ -167,8 +167,7 @@ def run(tmp_path, monkeypatch, capfd):
         monkeypatch.setattr(progress, "duration", lambda _: "a while")
         library = Library(same_answers)
         monkeypatch.setattr(noises, "_OpenDP", lambda: library)
-        noises._laplace.cache_clear()
-        noises._gaussian.cache_clear()
+        noises._measurement.cache_clear()
         table.sample(frac=1, random_state=0).to_csv("rows.csv", index=False)
         args = ["release", name, "rows.csv", *options_of(name, method, more), "--out", "out"]
         with pytest.raises(SystemExit) as done:
@@ -176,8 +175,7 @@ def run(tmp_path, monkeypatch, capfd):
         shown = capfd.readouterr()
         files = {file.name: file.read_bytes() for file in sorted(tmp_path.glob("out/**/*")) if file.is_file()}
         shutil.rmtree("out", ignore_errors=True)
-        noises._laplace.cache_clear()
-        noises._gaussian.cache_clear()
+        noises._measurement.cache_clear()
         return done.value.code, (shown.out, shown.err), files
 
     return found

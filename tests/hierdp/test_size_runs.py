@@ -16,7 +16,7 @@ from hierdp.counts.size_runs import (
     unattributed,
 )
 from hierdp.tables import group_sizes as dense_sizes
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=12)
 

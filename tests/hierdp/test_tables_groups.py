@@ -18,7 +18,7 @@ from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables import Prefixes, flows, group_sizes, read_parents, read_regions
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 from tests.marks import quick
 
 pytestmark = pytest.mark.slow

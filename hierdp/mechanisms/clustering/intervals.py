@@ -93,6 +93,4 @@ class ClusterIntervals:
         return variance_of(measured_in(self.release)[0].spend)
 
 
-def intervals(release: Written) -> ClusterIntervals:
-    """The intervals of a release."""
-    return ClusterIntervals(release)
+intervals = ClusterIntervals

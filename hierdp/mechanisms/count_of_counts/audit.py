@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from typing import Any
 
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms.count_of_counts.mechanism import count_of_counts
-from hierdp.mechanisms.persons import for_persons
+from hierdp.mechanisms.size_audit import read_cases
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, TWO_ROWS, Case, regions
+from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
 from hierdp.record.release import Release
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 
 
 def _size_runs(*rows: list[int]) -> SizeRuns:
@@ -51,52 +51,8 @@ def _cases() -> Iterator[Case]:
         yield case(method, change, (before, after), run=run)
 
 
-# --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once per process and shared by all runs, because reading is not random.
-
-Rows = tuple[tuple[Any, ...], ...]
-
-HOUSES = [f"h{i}" for i in range(8)]
+def _run_read(data: SizeRuns, epsilon: float, noise: Noise, size: int) -> Release:
+    return count_of_counts(data, epsilon, noise, "Hc", max_size=size)
 
 
-@cache
-def _homes(rows: Rows) -> SizeRuns:
-    """People in homes, with a list of two homes."""
-    import pandas as pd
-
-    homes = pd.DataFrame({"home": ["h1", "h2"], "town": ["A", "A"]})
-    people = pd.DataFrame(list(rows), columns=["home"])
-    return group_runs(people, max_size=2, group=["home"], groups=homes, levels=["town"])
-
-
-def _run_homes(rows: Rows, noise: Noise) -> Release:
-    return count_of_counts(_homes(rows), EPSILON, noise, "Hc", max_size=2)
-
-
-@cache
-def _visits(rows: Rows) -> SizeRuns:
-    """Visits to eight houses, of persons with several."""
-    import pandas as pd
-
-    houses = pd.DataFrame({"house": HOUSES, "town": "A"})
-    visits = pd.DataFrame(list(rows), columns=["house", TWO_ROWS.column])
-    return group_runs(visits, max_size=1, group=["house"], groups=houses, levels=["town"], persons=TWO_ROWS)
-
-
-def _run_visits(rows: Rows, noise: Noise) -> Release:
-    return for_persons(
-        lambda of_row: count_of_counts(_visits(rows), of_row, noise, "Hc", max_size=1), EPSILON, TWO_ROWS
-    )
-
-
-def _read_cases() -> Iterator[Case]:
-    joins = "an entity joins a group of the given ones that was empty"
-    homes: tuple[Rows, Rows] = (("h1",),), (("h1",), ("h2",))
-    yield Case("count-of-counts", "Hc", joins, homes, ("region", "size"), _run_homes)
-    other: Rows = ((HOUSES[-1], "other"),)
-    change = "a person visits six empty houses; two count"
-    tables = other, other + tuple((house, "somebody") for house in HOUSES[:6])
-    yield Case("count-of-counts", "Hc", change, tables, ("region", "size"), _run_visits)
-
-
-CASES = (*_cases(), *_read_cases())
+CASES = (*_cases(), *read_cases("count-of-counts", "Hc", group_runs, _run_read))

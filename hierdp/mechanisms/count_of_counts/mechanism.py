@@ -50,7 +50,7 @@ from hierdp.record.files import ALONE
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
-from hierdp.tables.runs import group_runs
+from hierdp.tables.sizes import group_runs
 from models.arithmetic.arrays import Ints
 
 NOT_EMPTY = "it is public that no group is empty"
@@ -138,7 +138,7 @@ def from_table(
         ),
     ] = None,
 ) -> Release:
-    """Release a table's groups by size: `hierdp.tables.runs.group_runs`, then `count_of_counts`."""
+    """Release a table's groups by size: `hierdp.tables.sizes.group_runs`, then `count_of_counts`."""
     names = _level_names(levels, regions)
     options: dict[str, Any] = {
         "merge": merge,

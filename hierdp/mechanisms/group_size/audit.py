@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.group_size.post_processing import METHODS
-from hierdp.mechanisms.persons import for_persons
+from hierdp.mechanisms.size_audit import read_cases
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, TWO_ROWS, Case, regions
+from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables import GroupSizes, group_sizes
 
@@ -54,50 +53,8 @@ def _cases() -> Iterator[Case]:
             yield case(method, FIRST_OF_SIZE_1, empty, run=run)
 
 
-# --- through the readers of tables ---------------------------------------------------------------------
-# A table is read once per process and shared by all runs, because reading is not random.
-
-Rows = tuple[tuple[Any, ...], ...]
-
-HOUSES = [f"h{i}" for i in range(8)]
+def _run_read(data: GroupSizes, epsilon: float, noise: Noise, _: int) -> Release:
+    return group_size(data, epsilon, noise, "M_c^dp")
 
 
-@cache
-def _homes(rows: Rows) -> GroupSizes:
-    """People in homes, with a list of two homes."""
-    import pandas as pd
-
-    homes = pd.DataFrame({"home": ["h1", "h2"], "town": ["A", "A"]})
-    people = pd.DataFrame(list(rows), columns=["home"])
-    return group_sizes(people, max_size=2, group=["home"], groups=homes, levels=["town"])
-
-
-def _run_homes(rows: Rows, noise: Noise) -> Release:
-    return group_size(_homes(rows), EPSILON, noise, "M_c^dp")
-
-
-@cache
-def _visits(rows: Rows) -> GroupSizes:
-    """Visits to eight houses, of persons with several."""
-    import pandas as pd
-
-    houses = pd.DataFrame({"house": HOUSES, "town": "A"})
-    visits = pd.DataFrame(list(rows), columns=["house", TWO_ROWS.column])
-    return group_sizes(visits, max_size=1, group=["house"], groups=houses, levels=["town"], persons=TWO_ROWS)
-
-
-def _run_visits(rows: Rows, noise: Noise) -> Release:
-    return for_persons(lambda of_row: group_size(_visits(rows), of_row, noise, "M_c^dp"), EPSILON, TWO_ROWS)
-
-
-def _read_cases() -> Iterator[Case]:
-    joins = "an entity joins a group of the given ones that was empty"
-    homes: tuple[Rows, Rows] = (("h1",),), (("h1",), ("h2",))
-    yield Case("group-size", "M_c^dp", joins, homes, ("region", "size"), _run_homes)
-    other: Rows = ((HOUSES[-1], "other"),)
-    change = "a person visits six empty houses; two count"
-    tables = other, other + tuple((house, "somebody") for house in HOUSES[:6])
-    yield Case("group-size", "M_c^dp", change, tables, ("region", "size"), _run_visits)
-
-
-CASES = (*_cases(), *_read_cases())
+CASES = (*_cases(), *read_cases("group-size", "M_c^dp", group_sizes, _run_read))

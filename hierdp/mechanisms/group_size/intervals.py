@@ -121,6 +121,4 @@ class GroupSizeIntervals:
         return RowIntervals(counts.ravel(), half.ravel(), float(settings["groups"]))
 
 
-def intervals(release: Written) -> GroupSizeIntervals:
-    """The intervals of a release."""
-    return GroupSizeIntervals(release)
+intervals = GroupSizeIntervals

@@ -80,6 +80,4 @@ class RangeIntervals:
         return found
 
 
-def intervals(release: Written) -> RangeIntervals:
-    """The intervals of a release."""
-    return RangeIntervals(release)
+intervals = RangeIntervals

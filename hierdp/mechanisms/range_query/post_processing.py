@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hierdp.errors import InputError
 from hierdp.mechanisms.range_query.table import LEAST_SQUARES
+from hierdp.mechanisms.weights import whole_weights
 from hierdp.record.step import NotSolved, Solving
 from models import ConstrainedInference, HierarchyQIP, NonNegativeInference, Tree
 from models.arithmetic.arrays import Floats, Ints
-from models.witnesses.node_prices import NEVER
 
 REPAIRS = (LEAST_SQUARES, "non-negative", "whole", "non-negative, free total", "whole, free total")
 """Whole counts are also non-negative."""
-
-FINENESS = 1_000
-"""Whole weights are 1/variance in units of this fraction of the least, or coarser if counts are huge."""
-
 
 LARGEST = 2**40
 """The largest count for answers in floats: beyond it, their resolution of 1/4,000 is too coarse for
@@ -45,27 +42,26 @@ def repaired(tree: Tree, noisy: Ints, variance: Floats, repair: str, solving: So
         why = f"noisy counts above {LARGEST:.2g} are too large for proofs in floats"
         raise NotSolved("error", f"{why}: count in larger units, or use the repair 'whole, free total'")
     if repair.endswith("free total"):
-        weights, whole = _whole_weights(noisy, variance), repair.startswith("whole")
+        weights, whole = _whole_weights(tree, noisy, variance), repair.startswith("whole")
         nearest = NonNegativeInference(tree, noisy, np.repeat(weights, tree.level_sizes), whole)
         return np.asarray(solving("nearest non-negative counts", nearest).solution.x)
     model = ConstrainedInference(tree, noisy, np.repeat(variance, tree.level_sizes))
     least = np.asarray(solving("consistency of all levels", model).solution.x)
     if repair == LEAST_SQUARES:
         return least
-    weights, whole = _whole_weights(noisy, variance), repair == "whole"
+    weights, whole = _whole_weights(tree, noisy, variance), repair == "whole"
     total = max(0, round(float(least[0])))
     known = np.concatenate([[total], noisy[1:]])[:, None]
     qip = HierarchyQIP(tree, known, total, whole, weights=np.maximum(weights, 1))
     return np.asarray(solving("nearest non-negative counts of that total", qip).solution.x).reshape(tree.size)
 
 
-def _whole_weights(noisy: Ints, variance: Floats) -> Ints:
-    """Whole weights of the levels, in the ratio of 1/variance; 0 if not measured. Unit costs fit 60 bits."""
-    measured = np.isfinite(variance)
-    weights = np.where(measured, variance[measured].max() / variance, 0.0)
+def _whole_weights(tree: Tree, noisy: Ints, variance: Floats) -> Ints:
+    """Whole weights of the levels, in the ratio of 1/variance; 0 if not measured."""
     size = np.abs(noisy).sum(dtype=np.float64) + np.abs(noisy).max()
-    room = NEVER / (16.0 * weights.sum() * max(1.0, size))
-    if room < 1:
-        raise NotSolved("error", "these counts are too large to be made non-negative: use least squares")
-    whole = np.rint(weights * min(FINENESS, np.floor(room))).astype(np.int64)
-    return np.asarray(whole // np.gcd.reduce(whole[measured]))
+    try:
+        weights = whole_weights(tree, np.repeat(variance, tree.level_sizes), float(size))
+    except InputError:
+        why = "these counts are too large to be made non-negative: use least squares"
+        raise NotSolved("error", why) from None
+    return weights[tree.level_start[:-1]]

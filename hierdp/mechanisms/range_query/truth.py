@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from hierdp.counts.axes import Axis, Names, Numbers
 from hierdp.counts.boxes import END, FIRST
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.range_query.answers import RangeAnswers
 from hierdp.mechanisms.range_query.reading import answers_in
-from hierdp.mechanisms.truth import TruthReader, region_column
+from hierdp.mechanisms.truth import Settings, TruthReader, region_column
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.level import Level
 from hierdp.metrics.ranges import box_sums, prefix_sums, range_places
@@ -30,13 +31,7 @@ SHARES = (1 / 16, 1 / 4, 1 / 2)
 """Lengths of the ranges that are compared, as shares of each axis."""
 
 
-def options(
-    source: Any,
-    table: Any,
-    settings: Mapping[str, Any],
-    _: Mapping[str, Hierarchy],
-    columns: Mapping[str, Any],
-) -> dict[str, Any]:
+def options(source: Any, table: Any, settings: Settings, _: Regions, columns: Settings) -> dict[str, Any]:
     """See `TruthReader.options`; the bins are the release's."""
     axes: list[Any] = []
     for axis in answers_in(table, settings).axes:
@@ -48,9 +43,7 @@ def options(
     return {**{name: value for name, value in columns.items() if name != "axes"}, "axes": axes}
 
 
-def levels(
-    data: Histogram, table: Any, settings: Mapping[str, Any], _: Mapping[str, Hierarchy]
-) -> list[Level]:
+def levels(data: Histogram, table: Any, settings: Settings, _: Regions) -> list[Level]:
     """The bins; the regions of a hierarchy over the bins, if it was measured; and ranges of some lengths."""
     answers = answers_in(table, settings)
     true = _aligned(data, answers.axes)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.errors import InputError, listed
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.reading import read_given
 from hierdp.mechanisms.repair.table import GIVEN
-from hierdp.mechanisms.truth import TruthReader
+from hierdp.mechanisms.truth import Settings, TruthReader
 from hierdp.metrics.level import Level
 from models.arithmetic.arrays import Ints
 
@@ -20,13 +21,7 @@ ROUNDED = 1e-9
 """Relative difference that rounding of sums of fractional counts may make."""
 
 
-def options(
-    _: Any,
-    __: Any,
-    _settings: Mapping[str, Any],
-    regions: Mapping[str, Hierarchy],
-    columns: Mapping[str, Any],
-) -> dict[str, Any]:
+def options(_: Any, __: Any, _settings: Settings, regions: Regions, columns: Settings) -> dict[str, Any]:
     """See `TruthReader.options`; the columns of regions have the names of the release's levels."""
     (places,) = regions.values()
     if "count" not in columns:
@@ -35,9 +30,7 @@ def options(
     return {**columns, "levels": places.levels[1:], **top}
 
 
-def levels(
-    data: InputCounts, table: Any, _: Mapping[str, Any], regions: Mapping[str, Hierarchy]
-) -> list[Level]:
+def levels(data: InputCounts, table: Any, _: Settings, regions: Regions) -> list[Level]:
     """Each level's counts; the true counts of inner regions are the sums of those of the last level."""
     (places,) = regions.values()
     tree, true = places.tree, _true(data, places)

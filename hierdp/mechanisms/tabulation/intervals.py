@@ -194,6 +194,4 @@ class TabulationIntervals:
         return np.asarray(self.model.workload.spread(weights), float)
 
 
-def intervals(release: Written) -> TabulationIntervals:
-    """The intervals of a release."""
-    return TabulationIntervals(release)
+intervals = TabulationIntervals

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in
-from hierdp.mechanisms.truth import TruthReader, region_column
+from hierdp.mechanisms.truth import Settings, TruthReader, region_column
 from hierdp.metrics.level import Level
 from hierdp.tables.axes import Axis
 from hierdp.tables.tabulated import CrossTable, cross_table
 from models.arithmetic.arrays import Array, Ints
 
 
-def options(
-    source: Any,
-    _: Any,
-    settings: Mapping[str, Any],
-    regions: Mapping[str, Hierarchy],
-    columns: Mapping[str, Any],
-) -> dict[str, Any]:
+def options(source: Any, _: Any, settings: Settings, regions: Regions, columns: Settings) -> dict[str, Any]:
     """See `TruthReader.options`; the regions and the categories are the release's."""
     (places,) = regions.values()
     region = region_column(source, places.levels[-1], columns.get("region"))
@@ -47,9 +42,7 @@ def read(
     return cross_table(source, axis=axis, attributes=named, **more)
 
 
-def levels(
-    data: CrossTable, table: Any, settings: Mapping[str, Any], regions: Mapping[str, Hierarchy]
-) -> list[Level]:
+def levels(data: CrossTable, table: Any, settings: Settings, regions: Regions) -> list[Level]:
     """Each level's totals, counts by each attribute, and counts by all of them."""
     (places,) = regions.values()
     queries = Queries(plan_of(settings["plan"]))

@@ -373,6 +373,4 @@ class TopDownIntervals:
         return interval(0.0, 0.0, threshold_of(measured.spend) - 1 + half, 0.0, most)
 
 
-def intervals(release: Written) -> TopDownIntervals:
-    """The intervals of a release."""
-    return TopDownIntervals(release)
+intervals = TopDownIntervals

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import cells_at
+from hierdp.counts.layout import Regions, cells_at
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms.top_down.levels import level_name, nodes_above
-from hierdp.mechanisms.truth import TruthReader, region_column
+from hierdp.mechanisms.truth import Settings, TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
 from hierdp.tables import Flows, flows
 from models.arithmetic.arrays import Ints
 
 
-def options(
-    source: Any,
-    _: Any,
-    settings: Mapping[str, Any],
-    regions: Mapping[str, Hierarchy],
-    columns: Mapping[str, Any],
-) -> dict[str, Any]:
+def options(source: Any, _: Any, settings: Settings, regions: Regions, columns: Settings) -> dict[str, Any]:
     """See `TruthReader.options`; the axes are the release's, their default columns the last levels'."""
     named = dict(columns.get("axes") or {})
     for name in named:
@@ -44,9 +37,7 @@ def options(
     return {**unknown, **given, "axes": axes}
 
 
-def levels(
-    data: Flows, table: Any, settings: Mapping[str, Any], regions: Mapping[str, Hierarchy]
-) -> list[Level]:
+def levels(data: Flows, table: Any, settings: Settings, regions: Regions) -> list[Level]:
     """Each level's counts by cell."""
     order = [data.axis_names.index(name) for name in settings["order"]]
     zero = np.zeros((1, len(data.axes)), np.int64)
