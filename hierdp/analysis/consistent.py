@@ -21,7 +21,8 @@ and D the mean distance of two draws, the sum of the squares over all N(N+1)/2 r
     e[root] ((N+1)(m − D/2) − m²)                                   for the root, positions from 1 to N;
 
 over all N prefixes it is ½ (S D[v] − Σ e[u] D[u]) and e[root] (N + 1 − m − D/2). So one bottom-up pass is
-enough. Qardaji, Yang & Li (2013, §3.4) store N coefficients per node, and stop at N = 2¹¹.
+enough (`hierdp.analysis.regular`). Qardaji, Yang & Li (2013, §3.4) store N coefficients per node, and stop at
+N = 2¹¹.
 """
 
 from __future__ import annotations
@@ -66,16 +67,6 @@ class ConsistentVariance:
         self._before = np.empty(tree.size)
         _up(tree.parent, self.error, self.spread, self._before)
 
-    def mean_over_ranges(self) -> float:
-        """Mean variance of all N(N+1)/2 ranges of leaves; O(nodes)."""
-        n = self._ordered().size
-        return float(_mean(*self._nodes, n, (n + 1) / 2, 1.0)) / (n * (n + 1) / 2)
-
-    def mean_over_prefixes(self) -> float:
-        """Mean variance of the N prefixes, the leaves 0 … k; O(nodes)."""
-        n = self._ordered().size
-        return float(_mean(*self._nodes, n, 0.5, 0.0)) / n
-
     def of_ranges(self, start: ArrayLike, stop: ArrayLike) -> Floats:
         """Variance of the sum of the leaves ``start … stop − 1``, for each pair; O(depth) each.
 
@@ -110,10 +101,6 @@ class ConsistentVariance:
         _down(self.tree.parent, self.error, self.spread, found)
         return found
 
-    @property
-    def _nodes(self) -> tuple[NDArray[np.int64], Floats, Floats]:
-        return self.tree.parent, self.error, self.spread
-
     def _ordered(self) -> NDArray[np.int64]:
         """The leaves; raises unless each subtree's leaves are consecutive, in their ancestors' order."""
         tree = self.tree
@@ -138,51 +125,6 @@ def _up(parent: Any, error: Any, spread: Any, before: Any) -> None:
     for i in range(1, parent.size):
         before[i] = so_far[parent[i]]
         so_far[parent[i]] += error[i]
-
-
-@kernel()
-def _mean(parent: Any, error: Any, spread: Any, n: int, apart: float, off: float) -> float:
-    """The sum over all queries; a family contributes apart · (S D − Σ e D) − off · Σ e (m − m)².
-
-    Positions are relative to the node's first leaf, which keeps the numbers small.
-    """
-    size = parent.size
-    first = size - n
-    count = np.zeros(size, np.int64)  # leaves of the children seen so far
-    middle, distance = np.zeros(size), np.zeros(size)
-    inside, squares = np.zeros(size), np.zeros(size)  # Σ p D and Σ p m², for the families' terms
-    own, mass = np.zeros(size), np.zeros(size)  # Σ p² D; Σ p
-    total = 0.0
-    # Levels from the last; within a level in order, so children come in order.
-    stop = size
-    while stop > 0:
-        start = first if stop == size else parent[stop]
-        for i in range(start, stop):
-            if i < first:
-                d = own[i] + 2 * distance[i]
-                m = middle[i]
-                total += spread[i] * (apart * (d - inside[i]) - off * max(squares[i] - m * m, 0.0))
-                distance[i] = d
-            else:
-                count[i] = 1
-            if i == 0:
-                continue
-            p = parent[i]
-            share = error[i] / spread[p]
-            m = middle[i] + count[p]
-            # Σ_{earlier j} p_i p_j (m_i − m_j) = p_i (m_i P − Σ p_j m_j)
-            distance[p] += share * (m * mass[p] - middle[p])
-            own[p] += share * share * distance[i]
-            inside[p] += share * distance[i]
-            middle[p] += share * m
-            squares[p] += share * m * m
-            mass[p] += share
-            count[p] += count[i]
-        stop = start
-    m, d = middle[0] + 1, distance[0]
-    if off > 0:
-        return float(total + error[0] * ((n + 1) * (m - d / 2) - m * m))
-    return float(total + error[0] * (n + 1 - m - d / 2))
 
 
 @kernel()

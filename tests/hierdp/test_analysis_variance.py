@@ -61,8 +61,6 @@ def test_any_ordered_tree_of_any_variances():
         start, stop = every_range(tree.leaves.size)
         exact = np.array([c[i:j, i:j].sum() for i, j in zip(start, stop, strict=True)])
         np.testing.assert_allclose(noise.of_ranges(start, stop), exact, rtol=1e-9)
-        assert noise.mean_over_ranges() == pytest.approx(exact.mean(), rel=1e-9)
-        assert noise.mean_over_prefixes() == pytest.approx(exact[start == 0].mean(), rel=1e-9)
         q = rng.normal(size=tree.leaves.size)
         assert noise.of_query(q) == pytest.approx(q @ c @ q, rel=1e-9)
         below = np.array([tree.sum_up(row) for row in np.eye(tree.leaves.size)]).T
@@ -79,11 +77,10 @@ def test_a_tree_out_of_order_takes_any_query_but_no_ranges():
             q @ covariance(tree, variance) @ q
         )
     crossed = ConsistentVariance(Tree([[0, 0], [1, 0]]), 1.0)
-    for ask in (crossed.mean_over_ranges, crossed.mean_over_prefixes, lambda: crossed.of_ranges(0, 1)):
+    above = ConsistentVariance(Tree([[0, 0], [0]]), 1.0)  # a leaf above the last level
+    for noise in (crossed, above):
         with pytest.raises(ValueError, match="consecutive"):
-            ask()
-    with pytest.raises(ValueError, match="consecutive"):  # a leaf above the last level
-        ConsistentVariance(Tree([[0, 0], [0]]), 1.0).mean_over_ranges()
+            noise.of_ranges(0, 1)
 
 
 def test_invalid_ranges_and_variances_are_refused():
@@ -114,7 +111,7 @@ def test_the_papers_consistent_hierarchies_two_ways(n, b):
     levels = EQUAL[height(n, b)]
     tree = range_tree(n, b)
     assert regular.consistent(n, b, levels) == pytest.approx(PAPER[n, b], abs=0.005)
-    mean = ConsistentVariance(tree, of_levels(tree, levels)).mean_over_ranges()
+    mean = ConsistentVariance(tree, of_levels(tree, levels)).of_ranges(*every_range(n)).mean()
     assert mean == pytest.approx(regular.consistent(n, b, levels), rel=1e-11)
 
 
@@ -132,8 +129,8 @@ def test_as_many_as_a_million_bins_both_ways(n):
     levels = np.exp(np.random.default_rng(5).normal(0, 1, height(n, 8)))
     tree = range_tree(n, 8)
     noise = ConsistentVariance(tree, of_levels(tree, levels))
-    assert noise.mean_over_ranges() == pytest.approx(regular.consistent(n, 8, levels), rel=1e-9)
-    assert noise.mean_over_prefixes() == pytest.approx(regular.consistent(n, 8, levels, PREFIX), rel=1e-9)
+    prefixes = noise.of_ranges(0, np.arange(1, n + 1)).mean()
+    assert prefixes == pytest.approx(regular.consistent(n, 8, levels, PREFIX), rel=1e-9)
     drawn = np.sort(np.random.default_rng(6).integers(0, n, (2, 1000)), axis=0)
     start, stop = drawn[0], drawn[1] + 1
     np.testing.assert_allclose(

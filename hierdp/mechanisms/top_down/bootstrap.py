@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.counts.layout import Regions, cells_at
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.mechanisms.top_down.checking import no_flows, options_of
+from hierdp.mechanisms.top_down.checking import no_flows, plan_in
 from hierdp.mechanisms.top_down.expected import BOUNDED
 from hierdp.mechanisms.top_down.levels import Children, Level, depths_of, refinements, root
 from hierdp.mechanisms.top_down.mechanism import published
@@ -32,15 +33,15 @@ def bootstrap(table: DataFrame, manifest: Mapping[str, Any], regions: Regions, n
 
     It has the method, the budget and the noise of the first; only released counts are used.
     """
-    settings, options = manifest["settings"], options_of(manifest, regions)
-    empty: Flows = options["data"]
+    settings, plan = manifest["settings"], replace(plan_in(manifest), backend=None)
+    empty = no_flows(settings, regions)
     places, counts = cells_at(table, settings, regions, len(settings["order"]))
     cells = np.stack(places, axis=1)
     along = np.lexsort(cells.T[::-1])
     data = Flows(empty.axes, empty.axis_names, cells[along], counts[along], empty.unknown)
-    measure = Measuring(TrueCounts(data, refinements(data, options["first"])), noise)
-    solve = options["method"].solving(SolverOptions())
-    return published(measure=measure, solve=solve, **{**options, "backend": None})[0]
+    measure = Measuring(TrueCounts(data, refinements(data, plan.first)), noise)
+    solve = plan.method.solving(SolverOptions())
+    return published(empty, plan, measure, solve)[0]
 
 
 def bounds(

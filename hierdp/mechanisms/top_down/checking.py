@@ -10,7 +10,7 @@ import numpy as np
 from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.top_down.mechanism import published
+from hierdp.mechanisms.top_down.mechanism import TopDownPlan, published
 from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import rules_of
@@ -27,29 +27,22 @@ def rerun(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings, from the measurements, the steps, and the public axes."""
     try:
-        return published(measure=measure, solve=solve, **options_of(manifest, regions))
+        return published(no_flows(manifest["settings"], regions), plan_in(manifest), measure, solve)
     except NotProved as other:
         raise Differs(str(other)) from None
 
 
-def options_of(manifest: Mapping[str, Any], regions: Regions) -> dict[str, Any]:
-    """What `published` takes, apart from the measurements and the steps."""
+def plan_in(manifest: Mapping[str, Any]) -> TopDownPlan:
+    """The plan that a manifest describes."""
     settings, budget = manifest["settings"], manifest["budget"]
     method, (conversion, rule) = METHODS[manifest["mechanism"]], rules_of(budget)
-    return {
-        "data": no_flows(settings, regions),
-        "method": method,
-        "epsilon": budget["epsilon"],
-        "delta": budget["delta"],
-        "unit": unit_of(settings),
-        "total": settings.get("total"),
-        "shares": settings.get("shares"),
-        "first": settings["order"][0],
-        "backend": settings.get("backend") if "backend" in method.takes else None,
-        "conversion": conversion,
-        "rule": rule,
-        "zeros": settings.get("zeros"),
-    }
+    options = {name: settings.get(name) for name in ("total", "shares", "zeros")}
+    backend = settings.get("backend") if "backend" in method.takes else None
+    first, unit = settings["order"][0], unit_of(settings)
+    return TopDownPlan(
+        *(method, budget["epsilon"], budget["delta"], unit),
+        **options, first=first, backend=backend, conversion=conversion, rule=rule,
+    )  # fmt: skip
 
 
 def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:

@@ -44,13 +44,11 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.mechanisms.top_down.checking import no_flows, options_of
+from hierdp.mechanisms.top_down.checking import no_flows, plan_in
 from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
 from hierdp.mechanisms.top_down.mechanism import level_by_level
-from hierdp.mechanisms.top_down.queries import TOTAL, shares_of
-from hierdp.mechanisms.top_down.zeros import zeros_of
+from hierdp.mechanisms.top_down.queries import TOTAL
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
-from hierdp.privacy.conversion import CONVERSIONS
 from hierdp.privacy.noise import threshold_of
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
@@ -307,10 +305,7 @@ class TopDownIntervals:
     def _levels(self) -> list[MeasuredLevel]:
         """The measured nodes of each level below the root: the mechanism, with the released counts."""
         manifest, table = self.release.manifest, self.release.table
-        made = options_of(manifest, self.release.regions)
-        zeros, found = zeros_of(made["zeros"], self._data), list[MeasuredLevel]()
-        rho = CONVERSIONS[made["conversion"]](made["epsilon"], made["delta"])
-        budgets = shares_of(rho, self._order, made["unit"], made["shares"])
+        plan, found = plan_in(manifest), list[MeasuredLevel]()
 
         def released(children: Children, measured: Measurement) -> Ints:
             nodes = children.level(np.arange(children.size), measured.answers)
@@ -330,9 +325,7 @@ class TopDownIntervals:
 
         answered(
             self.release,
-            lambda measure: level_by_level(
-                self._data, self._order, budgets, made["unit"], made["total"], zeros, measure, released
-            ),
+            lambda measure: level_by_level(self._data, self._order, plan, measure, released),
         )
         return found
 

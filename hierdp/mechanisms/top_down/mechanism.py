@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +38,7 @@ from hierdp.mechanisms.top_down.levels import (
 from hierdp.mechanisms.top_down.post_processing import METHODS, TopDownMethod
 from hierdp.mechanisms.top_down.queries import TrueCounts, finest_shape, shares_of
 from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
-from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
+from hierdp.mechanisms.top_down.zeros import zeros_of
 from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
 from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.loss import Loss
@@ -256,91 +257,88 @@ def top_down(
         zeros_of(zeros, data)  # the data must not contain any
     true = TrueCounts(data, refinements(data, first))
     measure, steps = Measuring(true, noise or ExactNoise()), Steps(chosen.solving(solver))
-    found, settings = published(
-        without_counts(data),
-        chosen,
-        epsilon,
-        delta,
-        measure,
-        steps,
-        unit,
-        data.total if unit.bounded else None,
-        shares=shares,
-        first=first,
-        backend=solver.backend,
-        conversion=conversion,
-        rule=rule,
-        zeros=zeros,
+    total, backend = data.total if unit.bounded else None, solver.backend
+    plan = TopDownPlan(
+        chosen, epsilon, delta, unit, total, shares, first, backend, conversion, rule, zeros=zeros
     )
+    found, settings = published(without_counts(data), plan, measure, steps)
     made = measure.measurements
     ledger = Ledger(epsilon, delta, unit.neighbours, made.spends, conversion, threshold=rule)
     regions = dict(zip(data.axis_names, data.axes, strict=True))
     return Release(chosen.name, found, ledger, steps.kept, settings, regions=regions, measurements=made)
 
 
+@dataclass(frozen=True)
+class TopDownPlan:
+    """What a release measures and how it repairs that, from public facts; see `top_down`.
+
+    - total: the public total; only with unbounded neighbours it is not public.
+    - backend: the chosen solver.
+    """
+
+    method: TopDownMethod
+    epsilon: float
+    delta: float
+    unit: Unit = ONE_TRIP
+    total: int | None = None
+    shares: Sequence[float] | None = None
+    first: str | None = None
+    backend: str | None = None
+    conversion: str = TIGHTER
+    rule: str = EXACT
+    zeros: str | None = None
+
+    @property
+    def rho(self) -> float:
+        """The zCDP budget."""
+        return CONVERSIONS[self.conversion](self.epsilon, self.delta)
+
+
 def published(
-    data: Flows,
-    method: TopDownMethod,
-    epsilon: float,
-    delta: float,
-    measure: Measure,
-    solve: Solving,
-    unit: Unit = ONE_TRIP,
-    total: int | None = None,
-    shares: Sequence[float] | None = None,
-    first: str | None = None,
-    backend: str | None = None,
-    conversion: str = TIGHTER,
-    rule: str = EXACT,
-    zeros: str | None = None,
+    data: Flows, plan: TopDownPlan, measure: Measure, solve: Solving
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings of a release: a function of its measurements and of public facts.
 
     - data: without counts: only the axes and the unknown region are used.
-    - measure, solve: what answers queries about `TrueCounts`, and what solves models.
-    - total: the public total; only with unbounded neighbours it is not public.
-    - shares, first, conversion, rule, zeros: as in `top_down`.
-    - backend: the chosen solver.
+    - measure: answers queries about `TrueCounts`.
     """
-    order = refinements(data, first)
+    order, method, unit, shares = refinements(data, plan.first), plan.method, plan.unit, plan.shares
     deviation = None
     if method.model is not None:
-        budgets = shares_of(CONVERSIONS[conversion](epsilon, delta), order, unit, shares)
-        known = zeros_of(zeros, data)
-        model, answer = method.model, partial(method.answer, by_solver=backend is not None)
+        model, answer = method.model, partial(method.answer, by_solver=plan.backend is not None)
 
         def repaired(children: Children, measured: Measurement) -> Ints:
             problem = model(measured.answers, children.above.counts, children.offsets)
             return answer(solve(level_name(data, children.depths), problem))
 
-        levels = level_by_level(data, order, budgets, unit, total, known, measure, repaired)
-    elif zeros is not None:
+        levels = level_by_level(data, order, plan, measure, repaired)
+    elif plan.zeros is not None:
         raise InputError(f"{method.name} takes no `zeros`: it does not go level by level")
     elif shares is not None:
         raise InputError(f"{method.name} takes no `shares`: it measures only the finest counts")
     elif method.name == "SH":
-        levels = stability_histogram(data, order, epsilon, delta, unit, rule, measure)
+        levels = stability_histogram(data, order, plan, measure)
     else:
-        levels, deviation = all_cells(data, order, CONVERSIONS[conversion](epsilon, delta), unit, measure)
+        levels, deviation = all_cells(data, order, plan, measure)
+    optional = {
+        "total": plan.total,
+        "shares": None if shares is None else [float(share) for share in shares],
+        "backend": plan.backend,
+        "zeros": plan.zeros,
+    }
     return table_of(data, levels, deviation), {
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
         **({} if data.unknown is None else {"unknown": data.unknown}),
         **({} if unit.trips == 1 else {"trips_a_person": unit.trips, "all_different": unit.distinct}),
-        **({"total": total} if unit.bounded else {}),
-        **({} if shares is None else {"shares": [float(share) for share in shares]}),
-        **({} if backend is None else {"backend": backend}),
-        **({} if zeros is None else {"zeros": zeros}),
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 
 def level_by_level(
     data: Flows,
     order: Sequence[int],
-    budgets: Sequence[float],
-    unit: Unit,
-    total: int | None,
-    zeros: Zeros | None,
+    plan: TopDownPlan,
     measure: Measure,
     repaired: Callable[[Children, Measurement], Ints],
 ) -> list[Level]:
@@ -348,13 +346,12 @@ def level_by_level(
 
     - data: only the axes and the unknown region are used.
     - order: the axis that each level refines.
-    - budgets: see `queries.shares_of`.
-    - total: the public total, with bounded neighbours.
-    - measure: see `published`.
     - repaired: gives the counts of a level's children from their noisy counts.
 
     Returns: the nodes with a positive count, from the root.
     """
+    unit, total, zeros = plan.unit, plan.total, zeros_of(plan.zeros, data)
+    budgets = shares_of(plan.rho, order, unit, plan.shares)
     if total is None:
         noisy = measure(queries.total(unit, budgets[0])).answers
         levels = [root(data.axes, max(0, int(noisy[0])))]
@@ -373,7 +370,7 @@ def level_by_level(
 
 
 def all_cells(
-    data: Flows, order: Sequence[int], rho: float, unit: Unit, measure: Measure
+    data: Flows, order: Sequence[int], plan: TopDownPlan, measure: Measure
 ) -> tuple[list[Level], float | None]:
     """VanillaGauss: noise on every possible finest cell (Theorem 6), with their sums.
 
@@ -388,23 +385,17 @@ def all_cells(
             f"VanillaGauss draws noise for every possible finest cell, here {' × '.join(map(str, shape))} = "
             f"{possible:,}; at most {MOST_CELLS:,} are allowed. Choose another method, or coarser regions"
         )
-    measured = measure(queries.level(data, depths_of(data.axes, order)[-1], unit, rho, possible))
+    measured = measure(queries.level(data, depths_of(data.axes, order)[-1], plan.unit, plan.rho, possible))
     measure.end()
     there = np.flatnonzero(measured.answers)
     return summed_up(data, order, there, measured.answers[there]), deviation_of(measured.spend)
 
 
 def stability_histogram(
-    data: Flows,
-    order: Sequence[int],
-    epsilon: float,
-    delta: float,
-    unit: Unit,
-    rule: str,
-    measure: Measure,
+    data: Flows, order: Sequence[int], plan: TopDownPlan, measure: Measure
 ) -> list[Level]:
     """SH: noisy positive counts over a threshold (Theorem 8), with their sums."""
-    measured = measure(queries.stable(data, order, unit, epsilon, delta, rule))
+    measured = measure(queries.stable(data, order, plan.unit, plan.epsilon, plan.delta, plan.rule))
     measure.end()
     assert measured.positions is not None
     return summed_up(data, order, measured.positions, measured.answers)
