@@ -1,9 +1,10 @@
 """Mean variances over the paper's one-dimensional trees in O(h): all full nodes of a level are identical.
 
 `consistent` is the mean of `ConsistentVariance.of_ranges`, for trees with one variance per level. A level
-then consists of full nodes and one last node that may be short, and a family's contribution does not depend on its
-position. `plain` counts the nodes that the queries use without constrained inference: the paper's Proposition
-1, exact, short nodes included. Neither allocates an array over the bins, so the number of bins is unlimited.
+then consists of full nodes and one last node that may be short, and a family's contribution does not depend
+on its position. `plain` counts the nodes that the queries use without constrained inference: the paper's
+Proposition 1, exact, short nodes included. Neither allocates an array over the bins, so the number of bins is
+unlimited. `of_ranges` gives the variances of single ranges, in O(h) each, without building the tree.
 """
 
 from __future__ import annotations
