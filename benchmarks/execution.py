@@ -22,8 +22,8 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data.census import census
 from hierdp.data.trips import published
 from hierdp.execution import engine
-from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size, measure
+from hierdp.mechanisms.group_size import post_processing as group_size_fits
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import SimulatedNoise

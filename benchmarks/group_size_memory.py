@@ -75,8 +75,7 @@ def run(
     from hierdp.checking import check
     from hierdp.counts import size_table
     from hierdp.measurements import file
-    from hierdp.measurements.measuring import Measuring
-    from hierdp.measurements.recording import Recording
+    from hierdp.measurements.measuring import Measuring, Recording
     from hierdp.mechanisms.group_size import mechanism, post_processing
     from hierdp.mechanisms.solver_options import SolverOptions
     from hierdp.privacy.budget import Ledger

@@ -32,7 +32,7 @@ from hierdp.counts import size_table
 from hierdp.errors import InputError
 from hierdp.execution import store
 from hierdp.measurements import file
-from hierdp.measurements.recording import Recording
+from hierdp.measurements.measuring import Recording
 from hierdp.mechanisms.group_size import post_processing
 from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds

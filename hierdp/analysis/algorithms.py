@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hierdp.analysis.regular import plain
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from models.arithmetic.arrays import Floats
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hierdp.analysis.queries import Queries
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from hierdp.privacy.budget import check_epsilon
 from models import BudgetSplit
 from models.arithmetic.arrays import Floats

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hierdp.analysis import wavelet
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.regular import of_ranges
-from hierdp.analysis.shape import level_sizes, range_tree
+from hierdp.analysis.workload import level_sizes, range_tree
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats, Ints
 

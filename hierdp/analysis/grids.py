@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis import regular
-from hierdp.analysis.shape import level_sizes
-from hierdp.analysis.workload import Axis
+from hierdp.analysis.workload import Axis, level_sizes
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats
 

@@ -12,7 +12,7 @@ from hierdp.analysis.budgets import closed_form, equal, geometric, iterated, noi
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.grids import feasible
 from hierdp.analysis.queries import Queries
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from models.arithmetic.arrays import Floats

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hierdp.analysis.shape import height, level_sizes
-from hierdp.analysis.workload import RANGE, Axis
+from hierdp.analysis.workload import RANGE, Axis, height, level_sizes
 from models.arithmetic.arrays import Floats, Ints
 
 Node = tuple[Any, Any, Any]

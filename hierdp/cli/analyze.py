@@ -118,7 +118,7 @@ def _number(text: str) -> int:
 def _queries(bins: int, dimensions: int, given: dict[str, Any]) -> Queries:
     from hierdp.analysis.explicit_workload import ExplicitWorkload
     from hierdp.analysis.queries import Regular
-    from hierdp.analysis.shape import level_sizes
+    from hierdp.analysis.workload import level_sizes
 
     level_sizes(bins, 2)  # refuses 0 bins
     lines: TextIO | tuple[()] = given["file"] or ()

@@ -10,8 +10,7 @@ from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.regular import consistent, plain
-from hierdp.analysis.shape import height, range_tree
-from hierdp.analysis.workload import PREFIX, RANGE, WHOLE
+from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, range_tree
 from hierdp.errors import InputError
 from hierdp.reproduce.qardaji2013 import paper_weights
 from models import BudgetSplit

@@ -11,9 +11,8 @@ from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import branchings
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.regular import of_ranges
-from hierdp.analysis.shape import height, level_sizes, range_tree
 from hierdp.analysis.structure_first import noise_given_structure
-from hierdp.analysis.workload import PREFIX, RANGE, WHOLE
+from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, level_sizes, range_tree
 from hierdp.errors import InputError
 from models import Tree
 from tests.marks import quick

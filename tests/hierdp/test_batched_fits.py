@@ -12,7 +12,7 @@ from steps import save, solved_in
 from hierdp import SimulatedNoise, release, verify
 from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
-from hierdp.mechanisms.group_size import fits
+from hierdp.mechanisms.group_size import post_processing
 from hierdp.record import files
 from models.arithmetic import kernels
 from tests.marks import quick
@@ -37,15 +37,15 @@ def failed(folder):
 @pytest.fixture
 def few(monkeypatch):
     """Solve two regions side by side already, and make tasks small."""
-    monkeypatch.setattr(fits, "BATCHED_FROM", 2)
-    monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
+    monkeypatch.setattr(post_processing, "BATCHED_FROM", 2)
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 18)
 
 
 def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
     table = homes(12)
     alone = made(table).write(tmp_path / "alone")
-    monkeypatch.setattr(fits, "BATCHED_FROM", 2)
-    monkeypatch.setattr(fits, "CELLS_A_TASK", 18)
+    monkeypatch.setattr(post_processing, "BATCHED_FROM", 2)
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 18)
     several = made(table)
     together = several.write(tmp_path / "together")
     for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):

@@ -17,7 +17,7 @@ from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.mechanisms.group_size import fits, mechanism, post_processing
+from hierdp.mechanisms.group_size import mechanism, post_processing
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.record import files, proofs
 from hierdp.record.spool import Spool, Steps
@@ -193,7 +193,7 @@ def test_few_steps_are_in_memory_at_once(tmp_path, monkeypatch, method):
         monkeypatch.setattr(kind, "__init__", start)
         return most
 
-    monkeypatch.setattr(fits, "CELLS_A_TASK", 1)  # otherwise the regions are one task, solved together
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 1)  # otherwise all regions are one task
     models, answers = counted(Step, lambda step: step.model), counted(proofs.SavedStep, lambda step: step)
     folder = made(method).write(tmp_path / "out")
     assert max(models) <= 2

@@ -17,8 +17,8 @@ from test_check import change_manifest, failed, line_of, verdicts
 from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.mechanisms.count_of_counts import batched, estimates
-from hierdp.mechanisms.group_size import fits, post_processing
+from hierdp.mechanisms.count_of_counts import estimates, plan
+from hierdp.mechanisms.group_size import post_processing
 from hierdp.mechanisms.range_query.matrix import UNIT
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
@@ -66,11 +66,11 @@ def folder_of(tmp_path, monkeypatch):
         with ZipFile(path_of(archive)) as zipped:
             zipped.extractall(tmp_path)
         if archive == SIZES:
-            monkeypatch.setattr(fits, "CELLS_A_TASK", 15)
+            monkeypatch.setattr(post_processing, "CELLS_A_TASK", 15)
             monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 20)
         if archive == COUNTS:
-            monkeypatch.setattr(batched, "BATCHED_FROM", 2)  # of "apart", regions have a step each
-            monkeypatch.setattr(batched, "CELLS_A_STEP", 12)
+            monkeypatch.setattr(plan, "BATCHED_FROM", 2)  # of "apart", regions have a step each
+            monkeypatch.setattr(plan, "CELLS_A_STEP", 12)
             monkeypatch.setattr(estimates, "BLOCK", 12 if kind == "pooled" else 1000)
         return tmp_path / kind
 

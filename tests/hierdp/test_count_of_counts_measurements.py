@@ -16,10 +16,10 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file
 from hierdp.measurements.file import MeasurementsFile
-from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
+from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded, Recording
 from hierdp.measurements.query import Query
-from hierdp.measurements.recording import Recording
-from hierdp.mechanisms.count_of_counts import batched, count_of_counts, estimates
+from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
+from hierdp.mechanisms.count_of_counts import plan as plans
 from hierdp.mechanisms.count_of_counts.estimates import Sizes
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.files import MEASUREMENTS
@@ -32,8 +32,8 @@ from tests.marks import quick
 @pytest.fixture
 def large(monkeypatch):
     """Regions share steps; groups are pooled; steps and measurements go to files, two answers at a time."""
-    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
-    monkeypatch.setattr(batched, "CELLS_A_STEP", 7)
+    monkeypatch.setattr(plans, "BATCHED_FROM", 2)
+    monkeypatch.setattr(plans, "CELLS_A_STEP", 7)
     monkeypatch.setattr(estimates, "CELLS", 9)
     monkeypatch.setattr(estimates, "BLOCK", 4)
     monkeypatch.setattr(Steps, "MOST", 60)

@@ -28,8 +28,8 @@ from hierdp.counts.size_runs import SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import cluster, engine, processes
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
-from hierdp.mechanisms.group_size import fits as group_size_fits
 from hierdp.mechanisms.group_size import group_size
+from hierdp.mechanisms.group_size import post_processing as group_size_fits
 from hierdp.mechanisms.group_size import post_processing as group_size_repairs
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import post_processing as top_down_repairs

@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import seal
 from hierdp.measurements import file
 from hierdp.measurements.file import MeasurementsFile
-from hierdp.measurements.recording import Recording
+from hierdp.measurements.measuring import Recording
 from hierdp.mechanisms.group_size import group_size, post_processing
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.solver_options import SolverOptions

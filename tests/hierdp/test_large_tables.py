@@ -18,7 +18,7 @@ from hierdp.counts.layout import SIZES
 from hierdp.counts.size_table import SizeTable, aligned, plain, runs_of, same_rows
 from hierdp.execution import seal
 from hierdp.record import files, properties, written
-from hierdp.record.shape import shape_of_regions
+from hierdp.record.compare import shape_of_regions
 from hierdp.reports.counts import counts_section
 from hierdp.reports.release import _named
 from tests.marks import quick

@@ -21,8 +21,7 @@ from hierdp.execution import seal
 from hierdp.measurements import file, query
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measurement import Measurement
-from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded
-from hierdp.measurements.recording import Recording
+from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded, Recording
 from hierdp.measurements.redundant_sums import CountNoise
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts

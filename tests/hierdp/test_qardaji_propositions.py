@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hierdp.analysis import algorithms
-from hierdp.analysis.shape import range_tree
+from hierdp.analysis.workload import range_tree
 from hierdp.reproduce.qardaji2013 import counted
 from hierdp.reproduce.qardaji2013.published import AROUND_1024, TABLE_2
 

@@ -9,9 +9,9 @@ import pytest
 from hierdp import release
 from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs
-from hierdp.mechanisms.count_of_counts import batched, top_down
-from hierdp.mechanisms.count_of_counts.batched import measured_regions, steps_of
-from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
+from hierdp.mechanisms.count_of_counts import plan as plans
+from hierdp.mechanisms.count_of_counts import top_down
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.record.step import Step
@@ -33,8 +33,8 @@ class OneByOne(SimulatedNoise):
 
 def made(method, tmp_path, name, several, monkeypatch, **more):
     """A release of 13 regions, one of them without groups, and its folder."""
-    monkeypatch.setattr(batched, "BATCHED_FROM", 2 if several else 10**9)
-    monkeypatch.setattr(batched, "CELLS_A_STEP", 40)
+    monkeypatch.setattr(plans, "BATCHED_FROM", 2 if several else 10**9)
+    monkeypatch.setattr(plans, "CELLS_A_STEP", 40)
     monkeypatch.setattr(top_down, "MATCHED_FROM", 2 if several else 10**9)
     monkeypatch.setattr(top_down, "RUNS_A_STEP", 12)
     homes = np.arange(60)
@@ -83,7 +83,7 @@ def test_many_pairs_are_merged_in_parts(tmp_path, monkeypatch):
 def test_a_check_takes_regions_with_a_step_each(tmp_path, monkeypatch):
     """As in releases of earlier versions."""
     _, folder = made("Hc", tmp_path, "apart", False, monkeypatch)
-    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
+    monkeypatch.setattr(plans, "BATCHED_FROM", 2)
     monkeypatch.setattr(top_down, "MATCHED_FROM", 2)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
@@ -110,8 +110,8 @@ def test_a_check_refuses_a_changed_step_of_many_regions(broken, tmp_path, monkey
 
 
 def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypatch):
-    monkeypatch.setattr(batched, "BATCHED_FROM", 2)
-    monkeypatch.setattr(batched, "CELLS_A_STEP", 8)
+    monkeypatch.setattr(plans, "BATCHED_FROM", 2)
+    monkeypatch.setattr(plans, "CELLS_A_STEP", 8)
     plan = CountOfCountsPlan((METHODS["Hc"], METHODS["Hg"], METHODS["Hg"]))
     at = measured_regions(TREE, GROUPS, plan)
 
@@ -122,7 +122,7 @@ def test_steps_have_regions_of_one_level_and_a_limited_number_of_cells(monkeypat
     assert steps(plan, Sizes(4)) == [[0], [1], [2], [3, 4], [5]]
     assert steps(plan, Sizes(4), False) == each
     assert steps(CountOfCountsPlan((METHODS["naive"],) * 3), Sizes(1)) == each
-    monkeypatch.setattr(batched, "BATCHED_FROM", 7)
+    monkeypatch.setattr(plans, "BATCHED_FROM", 7)
     assert steps(plan, Sizes(4)) == each
     assert steps(plan, Sizes(4), True) == [[0], [1], [2], [3, 4], [5]]
     assert steps_of(at[:0], TREE.level, GROUPS, plan, Sizes(4)) == []

@@ -12,11 +12,10 @@ import solvers
 from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import processes
-from hierdp.mechanisms import deadline, group_size, top_down
-from hierdp.mechanisms.deadline import Deadline
+from hierdp.mechanisms import group_size, solver_options, top_down
 from hierdp.mechanisms.group_size import post_processing as group_size_repairs
 from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
-from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.solver_options import Deadline, SolverOptions
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import post_processing as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
@@ -55,7 +54,7 @@ def slow(monkeypatch):
         now[0] += 1.0
         return solve(model, "clarabel" if backend == "clarabel" else "fast")
 
-    monkeypatch.setattr(deadline, "clock", lambda: now[0])
+    monkeypatch.setattr(solver_options, "clock", lambda: now[0])
     for module in (solvers, cost_tables):
         monkeypatch.setattr(module, "solve", slowly)
     monkeypatch.setattr(execution, "within", lambda seconds, _, model: slowly(model, "fast", seconds))

@@ -15,7 +15,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
 from hierdp.mechanisms.count_of_counts.top_down import TOGETHER
 from hierdp.mechanisms.description import BOTTOM_UP
-from hierdp.record.shape import shape_of_sizes
+from hierdp.record.compare import shape_of_sizes
 from hierdp.record.step import NotProved, Solving, Step
 from models.arithmetic.arrays import Ints
 

@@ -21,8 +21,6 @@ from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.count_of_counts.at_once import at_once
-from hierdp.mechanisms.count_of_counts.batched import measured_regions, steps_of
 from hierdp.mechanisms.count_of_counts.estimates import (
     CountOfCountsMethod,
     Sizes,
@@ -36,10 +34,12 @@ from hierdp.mechanisms.count_of_counts.plan import (
     CountOfCountsPlan,
     budgets_of,
     check_at_once,
+    measured_regions,
     plan_of,
+    steps_of,
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
-from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
+from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_down
 from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hierdp.counts.size_runs import Runs
 from hierdp.execution import chunks, progress
 from hierdp.record.step import Solving, Step
-from models import GroupMatching, Merging, Tree
+from models import GroupMatching, Merging, Tree, TreeMatching
 from models.arithmetic.arrays import Ints
 
 RUNS_A_STEP = 1_000
@@ -196,3 +196,19 @@ def _merged(
     node = np.repeat(np.arange(nodes), np.diff(below.offsets))[under]
     sizes = np.concatenate(found)
     return Weighed.added(node, sizes, count, weights.sum(axis=0), nodes)
+
+
+def at_once(tree: Tree, estimates: Runs, solving: Solving = Step.solve) -> Runs:
+    """The consistent groups by size with the least total earth mover's distance to all estimates.
+
+    - tree: a tree of up to three levels.
+    - estimates: one row for each node, with as many groups as its children together.
+    """
+    model = TreeMatching(tree, [estimates.of(r) for r in range(tree.size)])
+    return runs_of(model, solving("matching: all levels at once", model).solution.x)
+
+
+def runs_of(model: TreeMatching, x: Any) -> Runs:
+    """Convert an answer, the number of groups of at most each size at each node, to runs."""
+    held = np.diff(np.asarray(x), axis=1, prepend=0)
+    return Runs.from_rows((model.points[row > 0], row[row > 0]) for row in held)

@@ -10,11 +10,10 @@ from hierdp.counts.size_table import SizeTable, Table
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.description import ENTITY
-from hierdp.mechanisms.group_size.fits import AT_ONCE
 from hierdp.mechanisms.group_size.mechanism import released_sizes
-from hierdp.mechanisms.group_size.post_processing import METHODS, Grouping
+from hierdp.mechanisms.group_size.post_processing import AT_ONCE, METHODS, Grouping
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.record.shape import shape_of_sizes
+from hierdp.record.compare import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
 
 

@@ -19,7 +19,7 @@ from hierdp.mechanisms.range_query.matrix import STRATEGIES, strategy_in
 from hierdp.mechanisms.range_query.mechanism import published
 from hierdp.mechanisms.range_query.plan import METHODS, chosen
 from hierdp.mechanisms.range_query.table import axes_of
-from hierdp.record.shape import shape_of_bins
+from hierdp.record.compare import shape_of_bins
 from hierdp.record.step import Solving, Step
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from hierdp.counts.axes import tree_order
 from hierdp.counts.boxes import BoxTree
 from hierdp.counts.hierarchy import Hierarchy

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.analysis.consistent import ConsistentVariance
-from hierdp.analysis.shape import height, range_tree
+from hierdp.analysis.workload import height, range_tree
 from hierdp.counts.axes import Axis
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query

@@ -19,7 +19,7 @@ from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
 from hierdp.mechanisms.tabulation.table import REGION, counts_in
 from hierdp.privacy.budget import Ledger
-from hierdp.record.shape import shape_of_regions
+from hierdp.record.compare import shape_of_regions
 from hierdp.record.step import Solving
 
 if TYPE_CHECKING:

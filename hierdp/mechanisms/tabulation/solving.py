@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from hierdp.execution import progress
-from hierdp.mechanisms.deadline import Deadline
-from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.solver_options import Deadline, SolverOptions
 from hierdp.record.step import NotSolved, Solving, Step, require_proved, solved
 from models import Model
 

@@ -14,7 +14,7 @@ from hierdp.mechanisms.top_down.mechanism import TopDownPlan, published
 from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.budget import rules_of
-from hierdp.record.shape import shape_of_regions
+from hierdp.record.compare import shape_of_regions
 from hierdp.record.step import NotProved, Solving
 from hierdp.tables import Flows
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
-from hierdp.mechanisms.deadline import Deadline
-from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.solver_options import Deadline, SolverOptions
 from hierdp.record.step import NotProved, NotSolved, Solving, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Floats, Ints

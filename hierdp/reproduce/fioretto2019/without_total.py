@@ -19,8 +19,7 @@ from hierdp.counts.size_runs import differences
 from hierdp.data.census import LEAVES, census
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure
-from hierdp.mechanisms.group_size.fits import fit_regions
-from hierdp.mechanisms.group_size.post_processing import METHODS
+from hierdp.mechanisms.group_size.post_processing import METHODS, fit_regions
 from hierdp.record.step import Step
 from hierdp.reproduce.fioretto2019.experiments import errors_of
 from hierdp.reproduce.fioretto2019.published import LEVELS, SIZES, TABLE_1

@@ -12,9 +12,9 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, unattributed
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.count_of_counts import measure, post_process
-from hierdp.mechanisms.count_of_counts.at_once import at_once, runs_of
 from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, budgets_of, plan_of
+from hierdp.mechanisms.count_of_counts.top_down import at_once, runs_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.noise import Noise, SimulatedNoise
 from hierdp.reproduce.kuo2018.by_original import top_down_by_original

@@ -9,7 +9,7 @@ import numpy as np
 from hierdp.analysis import algorithms
 from hierdp.analysis.budgets import equal, geometric, noise_variance
 from hierdp.analysis.regular import of_ranges
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from hierdp.reproduce.qardaji2013.published import AROUND_1024, SAMPLED, TABLE_1, TABLE_2, TABLE_3
 from hierdp.reproduce.qardaji2013.settings import Settings
 from hierdp.reproduce.qardaji2013.tables import MISSING, exact

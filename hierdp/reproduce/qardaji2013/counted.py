@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from hierdp.analysis import algorithms, wavelet
 from hierdp.analysis.budgets import equal
-from hierdp.analysis.shape import height
-from hierdp.analysis.workload import RANGE
+from hierdp.analysis.workload import RANGE, height
 from hierdp.reproduce.qardaji2013.published import AROUND_1024, TABLE_2, TABLE_3
 from hierdp.reproduce.study import Part
 

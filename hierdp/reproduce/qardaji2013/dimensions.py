@@ -19,8 +19,7 @@ from hierdp.analysis.methods import (
     plain_equal,
 )
 from hierdp.analysis.queries import Queries, Regular
-from hierdp.analysis.shape import height
-from hierdp.analysis.workload import RANGE
+from hierdp.analysis.workload import RANGE, height
 from hierdp.reproduce.qardaji2013.published import BREAK_EVEN
 from hierdp.reproduce.qardaji2013.settings import Settings
 from hierdp.reproduce.qardaji2013.tables import exact

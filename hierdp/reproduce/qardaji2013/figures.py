@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.analysis import report
 from hierdp.analysis.budgets import equal, iterated, noise_variance
 from hierdp.analysis.queries import Regular
-from hierdp.analysis.shape import height
+from hierdp.analysis.workload import height
 from hierdp.reports import plots
 from hierdp.reproduce.study import Part
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hierdp.analysis.shape import height, range_tree
-from hierdp.analysis.workload import RANGE
+from hierdp.analysis.workload import RANGE, height, range_tree
 from models.arithmetic.arrays import Floats
 
 
