@@ -11,8 +11,8 @@ from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs
 from hierdp.mechanisms.count_of_counts import plan as plans
 from hierdp.mechanisms.count_of_counts import top_down
-from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes, measured_regions, steps_of
-from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan
+from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions, steps_of
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.record.step import Step
 from models import Isotonic, Tree
