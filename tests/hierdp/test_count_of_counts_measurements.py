@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import chain, pairwise
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from test_check import change_manifest, failed, verdicts
@@ -63,20 +62,8 @@ def test_a_large_release_streams_and_follows_from_its_measurements(name, tmp_pat
     found = verdicts(folder)
     assert FAILS not in found.values()
     assert found["budget: queries"] == found["table from steps"] == found["noise"] == HOLDS
-    no_answer_can_be_changed(folder, range(0, answers, 3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_no_answer_can_be_changed_by_one(name, written):
-    folder = written(name)
-    no_answer_can_be_changed(folder, range(pq.read_metadata(folder / MEASUREMENTS).num_rows))
-
-
-def no_answer_can_be_changed(folder, rows):
-    """Each answer by itself, even by 1: the problem that starts from it is another one, or K."""
     before = (folder / MEASUREMENTS).read_bytes()
-    for row in rows:
+    for row in range(0, answers, 3):
 
         def edit(frame, row=row):
             frame.loc[row, "answer"] += 1
@@ -84,35 +71,6 @@ def no_answer_can_be_changed(folder, rows):
         change(folder, edit)
         assert "table from steps" in failed(folder), row
         (folder / MEASUREMENTS).write_bytes(before)
-    seal.seal(folder)
-    assert not failed(folder)
-
-
-@pytest.mark.parametrize(
-    ("case", "name", "value"),
-    [
-        ("Hc", "max_size", 4),
-        ("Hc", "groups", 14),
-        ("Hc", "smallest_size", 1),
-        ("Hc", "merge", "plain"),
-        ("Hc", "methods", ["Hc", "Hc", "Hc2"]),
-        ("Hc", "shares", [1, 1, 2]),
-        ("Hc", "levels", ["root", "state"]),
-        ("Hc", "group_budget", 0.1),
-        ("Hc, everything secret", "group_budget", 0.1),
-        ("Hc, everything secret", "size_budget", 0.2),
-        ("Hc, everything secret", "max_size", 20),
-        ("Hc, everything secret", "groups", 12),
-        ("Hc, everything secret", "groups", -1),
-        ("Hc, everything secret", "groups", "many"),
-    ],
-)
-def test_other_settings_do_not_give_the_release(case, name, value, written):
-    folder = written(case)
-    assert not failed(folder)
-    change_manifest(folder, lambda manifest: manifest["settings"].update({name: value}))
-    seal.seal(folder)
-    assert {"table from steps", "budget: queries"} & failed(folder)
 
 
 def test_the_neighbouring_relation_follows_from_the_settings(written):
@@ -217,21 +175,3 @@ def test_a_step_of_many_regions_has_the_groups_of_each(method):
     found = together.estimates(true, None)
     assert [found.of(row)[0].tolist() for row in range(2)] == [[1, 3], [3, 4]]
     assert found.counts.tolist() == [1, 1, 2, 1]
-
-
-def test_duckdb_and_pandas_read_the_same(written):
-    import duckdb
-
-    path = written("Hc, everything secret") / MEASUREMENTS
-    rows = pd.read_parquet(path)
-    sums = duckdb.sql(
-        f"select query, sum(answer) from '{path}' group by all order by min(measurement)"
-    ).fetchall()
-    assert [(query, int(total)) for query, total in sums] == [
-        (query, int(total))
-        for query, total in rows.groupby("query", sort=False, observed=True)["answer"].sum().items()
-    ]
-    assert [query for query, _ in sums][:4] == [
-        "largest size",
-        *(f"numbers of groups by {level}" for level in ("root", "state", "town")),
-    ]

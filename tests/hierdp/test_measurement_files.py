@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from test_check import change_manifest, failed, line_of, verdicts
+from changing import change_manifest
+from test_check import failed, line_of, verdicts
 
 from hierdp import Measurements, SimulatedNoise
 from hierdp.checking import FAILS, HOLDS, OPEN
@@ -26,6 +27,8 @@ from hierdp.measurements.redundant_sums import CountNoise
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.estimates import METHODS as SIZES
+from hierdp.mechanisms.group_size import group_size
+from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZES
 from hierdp.mechanisms.range_query import METHODS as RANGES
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.solver_options import SolverOptions
@@ -40,7 +43,7 @@ from hierdp.privacy.budget import CHOICE, Ledger
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
 from hierdp.record.files import MEASUREMENTS
-from hierdp.tables import Flows
+from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
 from models import Tree
@@ -72,9 +75,18 @@ def of_ranges(method, **options):
 SECRET = {"group_budget": 0.2, "size_budget": 0.3}
 
 
+GROUPS = np.array([[1, 2, 0], [0, 3, 1], [0, 0, 0], [4, 0, 1], [0, 1, 0]])
+"""The number of groups of each size, by town."""
+
+
+def of_groups(method):
+    solver = SolverOptions(window=60, backend="fast") if method == "M_dp^OP" else None
+    data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(GROUPS)))
+    return group_size(data, 1.0, SimulatedNoise(1), method, solver)
+
+
 def of_sizes(method, **options):
-    leaves = Runs.from_dense([[1, 2, 0], [0, 3, 1], [0, 0, 0], [4, 0, 1], [0, 1, 0]])
-    data = SizeRuns(PLACES, leaves.summed_up(PLACES.tree))
+    data = SizeRuns(PLACES, Runs.from_dense(GROUPS).summed_up(PLACES.tree))
     return count_of_counts(data, 1.0, SimulatedNoise(1), method, **{"max_size": 3} | options)
 
 
@@ -142,6 +154,7 @@ CASES = {
     "H_2^c, a level left out": partial(of_ranges, "H_2^c", budget=[0, 2, 3], repair="whole"),
     "H_tree^c, non-negative": partial(of_ranges, "H_tree^c", budget=[1, 2], repair="non-negative"),
     "matrix of no default": partial(of_ranges, "matrix", strategy="optimal"),
+    **{method: partial(of_groups, method) for method in GROUP_SIZES},
     **{method: partial(of_sizes, method) for method in (*SIZES, "bottom-up", "Hg x Hc x naive")},
     "Hc2, all levels at once": partial(of_sizes, "Hc2", merge="at once"),
     "Hc, everything secret": partial(of_sizes, "Hc", **SECRET),
@@ -152,8 +165,14 @@ CASES = {
 
 FEW = (
     *("AHP", "PHP", "H_2^c, a level left out", "Wavelet", "matrix", "Hc", "TopDown of two towns"),
-    *("InfTDA, a secret total", "SH"),
+    *("InfTDA, a secret total", "SH", "M_c^dp"),
 )
+
+BY_ONE = {
+    *(*OF_TABLES, *GROUP_SIZES, "Hc", "Hg", "bottom-up", "Hc2, all levels at once"),
+    "Hg x naive x Hg1, everything secret",
+}
+"""Releases whose steps start from every answer: no answer can be changed even by 1."""
 
 
 def made(name):
@@ -163,7 +182,7 @@ def made(name):
 @pytest.fixture
 def written(tmp_path):
     def write(name):
-        return made(name).write(tmp_path / "out", overwrite=True)
+        return made(name).write(tmp_path / "out", overwrite=True, report=False)
 
     return write
 
@@ -198,7 +217,7 @@ def test_written_and_read_they_are_the_same(method, written):
     assert all(np.array_equal(a.answers, b.answers) for a, b in zip(ours, theirs, strict=True))
 
 
-@pytest.mark.parametrize("name", ["AHP", "TopDown of two towns"])
+@pytest.mark.parametrize("name", ["AHP", "TopDown of two towns", "Hc, everything secret"])
 def test_another_reader_sees_the_columns_of_the_page(name, written):
     path = written(name) / MEASUREMENTS
     rows = duckdb.sql(
@@ -217,19 +236,26 @@ def test_another_reader_sees_the_columns_of_the_page(name, written):
 
 @pytest.mark.parametrize("method", quick(CASES, slow=lambda name: name not in FEW))
 def test_no_answer_can_be_changed(method, written):
-    """Each answer by itself: the release says another thing, or the answer is not one of its query's."""
+    """Each answer by itself: the release says another thing, or the answer is not one of its query's.
+
+    Of a query the first, the last and some others.
+    """
     folder = written(method)
     before = (folder / MEASUREMENTS).read_bytes()
-    for row, name in enumerate(pd.read_parquet(folder / MEASUREMENTS)["query"]):
-        if name.startswith("deviations"):  # DAWA's cut depends on a few of these only
+    names = pd.read_parquet(folder / MEASUREMENTS)["query"].astype(str).tolist()
+    for row, name in enumerate(names):
+        inside = 0 < row < len(names) - 1 and names[row - 1] == name == names[row + 1]
+        if (inside and row % 4) or name.startswith("deviations"):  # few of these have an effect on DAWA's cut
             continue
 
         def edit(frame, row=row):
-            frame.loc[row, "answer"] += 1 if method in OF_TABLES else 10**6
+            frame.loc[row, "answer"] += 1 if method in BY_ONE else 10**6
 
         change(folder, edit)
-        assert "table from steps" in failed(folder) if method in OF_TABLES else failed(folder), row
+        assert "table from steps" in failed(folder) if method in BY_ONE else failed(folder), row
         (folder / MEASUREMENTS).write_bytes(before)
+    seal.seal(folder)
+    assert not failed(folder)
 
 
 def test_answers_below_a_region_without_persons_are_tested_as_noise(tmp_path):
@@ -385,7 +411,7 @@ ANOTHER = {
 
 OTHER_METHODS = (
     *("H_2", "GLS", "InfTDA", "H_2^c", "Hc", "Hg x Hc x naive", "Hc, everything secret"),
-    *("TopDown", "BlueDown", "Joint", "InfTDA, a secret total", "TDA"),
+    *("TopDown", "BlueDown", "Joint", "InfTDA, a secret total", "TDA", "M_c^dp"),
 )
 
 
@@ -448,6 +474,13 @@ def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_pat
         ("SH", "shares", [1]),
         ("SH", "unknown", "elsewhere"),
         ("SH, persons", "all_different", False),
+        *(("M_c^dp", "groups", 14), ("M_c^dp", "max_size", 3), ("M_c^dp", "window", 1)),
+        ("M_c^dp", "levels", ["root", "state"]),
+        *(("Hc", "max_size", 4), ("Hc", "groups", 14), ("Hc", "smallest_size", 1), ("Hc", "merge", "plain")),
+        *(("Hc", "methods", ["Hc", "Hc", "Hc2"]), ("Hc", "shares", [1, 1, 2]), ("Hc", "group_budget", 0.1)),
+        *(("Hc", "levels", ["root", "state"]), ("Hc, everything secret", "group_budget", 0.1)),
+        *(("Hc, everything secret", "size_budget", 0.2), ("Hc, everything secret", "max_size", 20)),
+        *(("Hc, everything secret", "groups", n) for n in (12, -1, "many")),
     ],
 )
 def test_other_settings_do_not_give_the_release(case, name, value, written):
