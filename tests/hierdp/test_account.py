@@ -1035,26 +1035,6 @@ def test_the_command_line_opens_and_shows(tmp_path):
     assert share == pytest.approx(100 * account.statement().share, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["open", "a.account", "--data", "homes", "--epsilon", "much"], "epsilon must be a number"),
-        (
-            ["open", "a.account", "--data", "homes", "--epsilon", "1", "--delta", "no"],
-            "delta must be a number",
-        ),
-        (["open", "a.account", "--epsilon", "1"], "Missing option '--data'"),
-        (["none.account"], "there is no account none.account"),
-    ],
-)
-def test_the_command_line_says_what_is_wrong(tmp_path, monkeypatch, arguments, why):
-    monkeypatch.chdir(tmp_path)
-    done = run("account", *arguments)
-    assert done.exit_code == 2
-    assert why in done.output
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_help_names_both_ways():
     assert "account FILE" in run("account", "--help").output
     assert run("account").exit_code in (0, 2)

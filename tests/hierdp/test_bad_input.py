@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from test_cli import FILES, FLOWS, SIZES, TABLED
+from test_cli import AGES, FILES, FLOWS, GROUPS, SIZES, TABLED
 
 from hierdp import Hierarchy, Names, Numbers, SimulatedNoise, release
 from hierdp.cli import main
@@ -44,6 +44,8 @@ def sizes_of(file):
     return SIZES.replace("people.csv", shlex.quote(file))
 
 
+RANGES = "release range-query ages.csv --epsilon 1 --out out"
+OPENED = "account open a.account"
 COMMANDS = {
     "no file": (sizes_of("peple.csv"), "no file 'peple.csv'"),
     "a folder for a file": (sizes_of("mine"), "no file 'mine'"),
@@ -203,6 +205,71 @@ COMMANDS = {
     "runs kept among files of mine": (
         "verify Chebyshev --backends highs --resume mine", "mine exists, but is not a folder of finished runs"
     ),
+    "a small-letter method": (AGES + " --method sf", "no method 'sf'; did you mean 'SF'? There are 'AHP'"),
+    "a share for NF": (AGES + " --method NF --share 0.3", "NF takes no --share; it takes no options"),
+    "a share of all and more": (AGES + " --share 1.5", "share is 1.5: it must lie between 0 and 1"),
+    "more clusters than bins": (
+        AGES + " --method SF --clusters 9", "clusters is 9: 8 bins form 1 to 8 runs"
+    ),
+    "no width": (AGES + " --method GS --width 0", "width is 0"),
+    "ε zero for clusters": (AGES + " --epsilon 0", "epsilon is 0.0"),
+    "two methods for three levels": (
+        GROUPS + " --method 'Hc x Hc'", "2 methods for 3 levels ('root', 'state', 'county')"
+    ),
+    "no such method of a level": (GROUPS + " --method Hx", "no method 'Hx'"),
+    "a largest size twice": (GROUPS + " --size-budget 0.1 --max-size 9", "leave out one of them"),
+    "a part beyond the budget": (
+        GROUPS + " --size-budget 2", "--size-budget is 2.0: it must be a part of --epsilon (1.0)"
+    ),
+    "one share for three levels": (GROUPS + " --share 1", "1 shares for 3 levels"),
+    "no size of a group": (GROUPS + " --max-size 0", "--max-size must be a whole number from 1"),
+    "no such merging": (GROUPS + " --merge best", "Invalid value for '--merge'"),
+    "all at once without a size": (
+        GROUPS + " --merge 'at once' --size-budget 0.1", "needs a public largest size, without --size-budget"
+    ),
+    "all at once with millions of sizes": (
+        GROUPS + " --merge 'at once' --max-size 9000000", "6 regions and sizes up to 9,000,000"
+    ),
+    "nothing for groups": (GROUPS + " --group-budget 0", "Invalid value for '--group-budget'"),
+    "no columns of bins": (RANGES, "no columns to divide into bins: give --numbers, --dates or --names"),
+    "bins without ends": (RANGES + " --numbers age", "--numbers age: write COLUMN=LOW:HIGH"),
+    "a number of bins in words": (RANGES + " --numbers age=0:100:x", "write COLUMN=LOW:HIGH"),
+    "no bins between ends": (RANGES + " --numbers age=0:100:0", "the number of bins must be at least 1"),
+    "bins from a word": (RANGES + " --numbers age=a:100", "'a' is not a number"),
+    "bins that end too early": (RANGES + " --numbers age=0:50", "the value is outside the bins"),
+    "bins to some day": (RANGES + " --dates town=2013-01-01:soon", "'soon' is not a date"),
+    "a budget and shares": (
+        RANGES + " --numbers age=0:100 --budget equal --share 1", "give --budget or --share, not both"
+    ),
+    "no such method of ranges": (RANGES + " --numbers age=0:100 --method H_9", "no method 'H_9'"),
+    "regions of no file": (
+        RANGES + " --numbers age=0:100 --regions r.csv --region-levels state", "no file"
+    ),
+    "ε zero for ranges": (RANGES + " --numbers age=0:100 --epsilon 0", "epsilon is 0"),
+    "an analysis of words": ("analyze abc --epsilon 1", "got 'abc'"),
+    "an analysis of far too many bins": ("analyze 2^99 --epsilon 1", "got '2^99'"),
+    "an analysis of no bins": ("analyze 0 --epsilon 1", "bins must be at least 1, got 0"),
+    "an analysis without a budget": ("analyze 10 --epsilon 0", "epsilon is 0"),
+    "an analysis of a budget of NaN": ("analyze 10 --epsilon nan", "epsilon is nan"),
+    "a range of one end": ("analyze 10 --epsilon 1 --range 5", "write LOW:HIGH"),
+    "a range from a word": ("analyze 10 --epsilon 1 --range a:5", "write LOW:HIGH"),
+    "a range over the end": (
+        "analyze 10 --epsilon 1 --range 3:11", "range '3:11' must contain a bin and lie within"
+    ),
+    "a box for a line": ("analyze 10 --epsilon 1 --range 1:2,3:4", "each of 1 dimension"),
+    "ranges and a workload": ("analyze 10 --epsilon 1 --range 1:2 --workload ranges", "not both"),
+    "no such workload": ("analyze 10 --epsilon 1 --workload boxes", "choose ranges, prefixes"),
+    "prefixes of a plane": ("analyze 10 --epsilon 1 --dimensions 2 --workload prefixes", "use 2-way"),
+    "marginals of a line": ("analyze 10 --epsilon 1 --workload 2-way", "2-way marginals of 1"),
+    "branching by x": ("analyze 10 --epsilon 1 --branching x", "--branching x"),
+    "branching by one": ("analyze 10 --epsilon 1 --branching 1", "must be at least 2, got 1"),
+    "too many bins for a matrix": ("analyze 1000 --epsilon 1 --matrix-mechanism", "512 bins"),
+    "an account of much": (OPENED + " --data homes.csv --epsilon much", "epsilon must be a number"),
+    "an account with a δ of no": (
+        OPENED + " --data homes.csv --epsilon 1 --delta no", "delta must be a number"
+    ),
+    "an account of no data": (OPENED + " --epsilon 1", "Missing option '--data'"),
+    "no account": ("account none.account", "there is no account none.account"),
     "runs kept nowhere": ("verify Chebyshev --backends highs --resume no/kept", "create it first"),
 }  # fmt: skip
 

@@ -48,6 +48,10 @@ FILES = {
     "bad.parquet": "PAR1 nonsense",
     "people.xlsx": PEOPLE,
     "a file": "",
+    "ages.csv": "age,town,n\n3,a,40\n17,b,41\n18,a,1\n64,b,2\n",
+    "towns.csv": "town\na\nb\nnever\n",
+    "homes.csv": "state,county,home,n\nA,a,1,2\nA,a,2,1\nA,a2,4,1\nB,b,3,500\n",
+    "empty home.csv": "state,county,home,n\nA,a,1,2\nA,a,2,1\nA,a2,4,1\nB,b,3,500\nB,b,9,0\n",
 }
 SEEN = "--regions-from-data --groups-from-data"
 SIZES = "release group-size people.csv --levels state,county --group home --entities n --max-size 5 " + SEEN
@@ -56,6 +60,9 @@ TABLED = "release group-size people.csv --regions regions.csv --region-levels st
 TABLED += " --groups-from-data --group home --entities n --max-size 5 --epsilon 1 --out out"
 FLOWS = "release top-down trips.csv --axis origin=o_state,o --axis to=d --count n --regions-from-data"
 FLOWS += " --epsilon 1 --delta 1e-8 --out out"
+AGES = "release clustering ages.csv --numbers age=0:80:8 --count n --epsilon 1 --out out"
+GROUPS = "release count-of-counts homes.csv --levels state,county --group home --entities n --epsilon 1 "
+GROUPS += f"--out out {SEEN}"
 
 
 @pytest.fixture(autouse=True)

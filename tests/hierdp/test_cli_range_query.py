@@ -122,32 +122,6 @@ def test_names_from_a_table_of_regions(people, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no columns to divide into bins: give --numbers, --dates or --names"),
-        (["--numbers", "age"], "--numbers age: write COLUMN=LOW:HIGH"),
-        (["--numbers", "age=0:100:x"], "write COLUMN=LOW:HIGH"),
-        (["--numbers", "age=0:100:0"], "the number of bins must be at least 1"),
-        (["--numbers", "age=a:100"], "'a' is not a number"),
-        (["--numbers", "age=0:50"], "the value is outside the bins"),
-        (["--dates", "day=2013-01-01:soon"], "'soon' is not a date"),
-        (
-            ["--numbers", "age=0:100", "--budget", "equal", "--share", "1"],
-            "give --budget or --share, not both",
-        ),
-        (["--numbers", "age=0:100", "--method", "H_9"], "no method 'H_9'"),
-        (["--numbers", "age=0:100", "--regions", "r.csv", "--region-levels", "state"], "no file"),
-        (["--numbers", "age=0:100", "--epsilon", "0"], "epsilon is 0"),
-    ],
-)
-def test_mistakes_are_explained_and_nothing_is_written(people, tmp_path, words, message):
-    made = run("release", "range-query", people, "--epsilon", 1, "--out", tmp_path / "out", *words)
-    assert made.exit_code == 2, made.output
-    assert message in made.output.replace("\n", " ")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
         ([], "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file"),
         (["--range", "20"], "'20': write LOW:HIGH, once for each axis"),
         (["--range", "age=0:10,age=0:20"], "once for each axis"),

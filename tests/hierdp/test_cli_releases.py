@@ -1,41 +1,19 @@
-"""hierdp release count-of-counts, as a newcomer would use it."""
+"""hierdp release clustering and count-of-counts, as a newcomer would use them."""
 
 import json
-import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from test_cli import AGES, GROUPS, place, run
 
-from hierdp.cli import main
+from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms.clustering import METHODS
 
-PEOPLE = "state,county,home,n\nA,a,1,2\nA,a,2,1\nA,a2,4,1\nB,b,3,500\n"
-FILES = {
-    "people.csv": PEOPLE,
-    "empty home.csv": PEOPLE + "B,b,9,0\n",
-    "regions.csv": "state,county\nA,a\nA,a2\nB,b\nB,never\n",
-}
-SIZES = (
-    "release count-of-counts people.csv --levels state,county --group home --entities n --epsilon 1 "
-    "--out out --regions-from-data --groups-from-data"
-)
-HIDDEN = SIZES.replace("--groups-from-data", "")
-SMALL = f"{SIZES} --max-size 600"
+__all__ = ["place"]
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        Path(name).write_text(text)
-
-
-def run(command):
-    done = CliRunner().invoke(main, shlex.split(command), prog_name="hierdp")
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done
+HIDDEN = GROUPS.replace("--groups-from-data", "")
+SMALL = f"{GROUPS} --max-size 600"
 
 
 def results():
@@ -43,7 +21,44 @@ def results():
     return pd.read_parquet("out/released.parquet"), manifest
 
 
-def test_a_release():
+def test_a_release_of_clusters():
+    done = run(f"{AGES} --epsilon 1e4")
+    assert done.exit_code == 0, done.output
+    table, manifest = results()
+    assert table["count"].tolist() == [40, 42, 0, 0, 0, 0, 2, 0]
+    assert manifest["mechanism"] == "AHP"
+    assert manifest["budget"]["private"]
+    assert [spend["epsilon"] for spend in manifest["budget"]["spends"]] == pytest.approx([7_000, 3_000])
+    assert manifest["settings"]["axes"][0]["name"] == "age"
+    assert "1 of 1 post-processing problems proved optimal" in done.output
+
+
+def test_two_dimensions_and_a_table_of_names():
+    done = run(
+        "release clustering ages.csv --numbers age=0:80:2 --names town --regions towns.csv "
+        "--region-levels town --epsilon 1e4 --out out --method AHP-greedy --share 0.5 --eta 0"
+    )
+    assert done.exit_code == 0, done.output
+    table, manifest = results()
+    assert table["town"].tolist() == ["a", "b", "never"] * 2
+    assert table["count"].tolist() == [2, 1, 0, 0, 1, 0]
+    assert manifest["settings"]["eta"] == 0
+    assert manifest["taken_as_public"]["regions"] == "from a table of regions"
+    run("release clustering ages.csv --names town --regions-from-data --epsilon 1 --out out --overwrite")
+    assert results()[1]["taken_as_public"]["regions"] == "as seen in the data, which makes them public"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_by_name(method):
+    done = run(f"{AGES} --method {method} --simulate 1")
+    assert done.exit_code == 0, done.output
+    _, manifest = results()
+    assert manifest["mechanism"] == method
+    assert "NOT private" in manifest["warning"]
+    assert method in {listed.name for listed in MECHANISMS["clustering"].methods}
+
+
+def test_a_release_of_groups():
     done = run(f"{SMALL} --epsilon 1e5")
     assert done.exit_code == 0, done.output
     table, manifest = results()
@@ -89,30 +104,19 @@ def test_empty_regions_are_released():
     assert results()[1]["taken_as_public"]["regions"] == "from a table of regions"
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--method 'Hc x Hc'", "2 methods for 3 levels ('root', 'state', 'county')"),
-        ("--method Hx", "no method 'Hx'"),
-        ("--size-budget 0.1 --max-size 9", "leave out one of them"),
-        ("--size-budget 2", "--size-budget is 2.0: it must be a part of --epsilon (1.0)"),
-        ("--share 1", "1 shares for 3 levels"),
-        ("--max-size 0", "--max-size must be a whole number from 1"),
-        ("--merge best", "Invalid value for '--merge'"),
-        ("--merge 'at once' --size-budget 0.1", "needs a public largest size, without --size-budget"),
-        ("--merge 'at once' --max-size 9000000", "6 regions and sizes up to 9,000,000"),
-        ("--group-budget 0", "Invalid value for '--group-budget'"),
-    ],
-)
-def test_invalid_options_are_reported(options, says):
-    done = run(f"{SIZES} {options}")
-    assert done.exit_code == 2
-    assert says in " ".join(done.output.split())
-    assert not Path("out").exists()
+def test_help_contains_examples():
+    text = run("release clustering --help").output
+    for words in (
+        "without looking at the",
+        "--numbers age=0:120 --epsilon 1",
+        "Default: 0.35",
+        "Neighbouring tables differ",
+    ):
+        assert words in " ".join(text.split()), words
 
 
 def test_forbidden_empty_group():
-    done = run(SMALL.replace("people.csv", "'empty home.csv'") + " --no-empty-groups")
+    done = run(SMALL.replace("homes.csv", "'empty home.csv'") + " --no-empty-groups")
     assert done.exit_code == 2
     assert "region 'b' has an empty group" in done.output
 
