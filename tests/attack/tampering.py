@@ -3,25 +3,14 @@
 import io
 import json
 import shutil
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 
 from hierdp.record import files, proofs
 from hierdp.reports.release import release_report
-
-
-def edit_manifest(change):
-    """Change the parsed manifest."""
-
-    def changed(folder):
-        path = folder / files.MANIFEST
-        manifest = json.loads(path.read_text())
-        change(manifest)
-        path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-
-    return changed
+from tests.hierdp.changing import cell, in_proofs, in_table, manifest
 
 
 def edit_text(name, old, new):
@@ -33,44 +22,6 @@ def edit_text(name, old, new):
         (folder / name).write_text(text.replace(old, new, 1))
 
     return changed
-
-
-def edit_table(change):
-    """Change the table in Parquet, CSV and the finest level's files alike."""
-
-    def changed(folder):
-        table = change(pd.read_parquet(folder / "released.parquet"))
-        files.write_parts([table], folder, files.TABLE)
-        if (folder / "finest.parquet").exists():
-            finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
-            files.write_parts([finest], folder, files.FINEST)
-
-    return changed
-
-
-def edit_proofs(change):
-    """Change the members of proofs.zip, given as bytes by name."""
-
-    def changed(folder):
-        with ZipFile(folder / files.PROOFS) as old:
-            members = {name: old.read(name) for name in old.namelist()}
-        change(members)
-        with ZipFile(folder / files.PROOFS, "w", ZIP_DEFLATED) as new:
-            for name, content in members.items():
-                new.writestr(name, content)
-
-    return changed
-
-
-def one_cell(row, by=1, column=None):
-    """Change a count of the table in all files that contain it."""
-
-    def change(table):
-        name = column or ("groups" if "groups" in table else "count")
-        table.loc[table.index[row], name] += by
-        return table
-
-    return edit_table(change)
 
 
 def two_rows_in_turn(table):
@@ -104,7 +55,7 @@ def one_array(part, by=1):
                     return
         raise AssertionError(f"no step has an array {part!r}")
 
-    return edit_proofs(change)
+    return in_proofs(change)
 
 
 def steps_in_turn(members):
@@ -172,22 +123,22 @@ def a_bit_of_the_proofs(folder):
 
 
 def spends(change):
-    return edit_manifest(lambda manifest: change(manifest["budget"]["spends"]))
+    return manifest(lambda manifest: change(manifest["budget"]["spends"]))
 
 
 TABLES = ("released.parquet", "released.csv")
 
 CHANGES = {
-    "a count, larger": one_cell(0),
-    "a count, smaller": one_cell(-1, -1),
-    "two counts, each in the other's place": edit_table(two_rows_in_turn),
-    "two rows, each in the other's place": edit_table(
+    "a count, larger": cell(0),
+    "a count, smaller": cell(-1, -1),
+    "two counts, each in the other's place": in_table(two_rows_in_turn),
+    "two rows, each in the other's place": in_table(
         lambda table: table.iloc[[1, 0, *range(2, len(table))]].reset_index(drop=True)
     ),
-    "a row left out": edit_table(lambda table: table.drop(index=1).reset_index(drop=True)),
-    "a row twice": edit_table(lambda table: pd.concat([table, table[-1:]], ignore_index=True)),
-    "a column more": edit_table(lambda table: table.assign(checked=1)),
-    "counts as floats": edit_table(
+    "a row left out": in_table(lambda table: table.drop(index=1).reset_index(drop=True)),
+    "a row twice": in_table(lambda table: pd.concat([table, table[-1:]], ignore_index=True)),
+    "a column more": in_table(lambda table: table.assign(checked=1)),
+    "counts as floats": in_table(
         lambda t: t.astype({n: "float32" for n in ("groups", "count") if n in t})
     ),
     "the table of another release": of_the_other(*TABLES),
@@ -207,25 +158,25 @@ CHANGES = {
     "the manifest of another release": of_the_other(files.MANIFEST),
     "a bit of the proofs": a_bit_of_the_proofs,
     "a bit of the CSV file": flipped("released.csv", 0.6),
-    "no proofs, and the manifest as it was": lambda folder: edit_proofs(
+    "no proofs, and the manifest as it was": lambda folder: in_proofs(
         lambda members: [members.pop(name) for name in list(members)[:-1]]
     )(folder),
     "an answer": one_array("answer of the model"),
-    "a step without its file": edit_proofs(lambda members: members.pop("000000.npz")),
-    "a step more": edit_proofs(lambda members: members.update({"more.npz": members["000000.npz"]})),
-    "a step of another name": edit_proofs(
+    "a step without its file": in_proofs(lambda members: members.pop("000000.npz")),
+    "a step more": in_proofs(lambda members: members.update({"more.npz": members["000000.npz"]})),
+    "a step of another name": in_proofs(
         lambda m: m.update({proofs.NAMES: m[proofs.NAMES].replace(b'["', b'["x', 1)})
     ),
     "a file more": added("errata.txt"),
     "a hidden file": added(".htaccess"),
     "a list of regions more": added("regions.old.csv"),
-    "a key more": edit_manifest(lambda m: m.update(certified_by="the office")),
+    "a key more": manifest(lambda m: m.update(certified_by="the office")),
     "a key twice": edit_text(files.MANIFEST, '"budget": {', '"budget": {"epsilon": 9}, "budget": {'),
     "a key of the budget twice": edit_text(files.MANIFEST, '"epsilon": ', '"epsilon": 0.1, "epsilon": '),
-    "a key less": edit_manifest(lambda m: m.pop("warning")),
-    "another mechanism": edit_manifest(lambda m: m.update(mechanism="M_c^xx")),
-    "ε smaller": edit_manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] / 2)),
-    "ε larger": edit_manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] * 2)),
+    "a key less": manifest(lambda m: m.pop("warning")),
+    "another mechanism": manifest(lambda m: m.update(mechanism="M_c^xx")),
+    "ε smaller": manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] / 2)),
+    "ε larger": manifest(lambda m: m["budget"].update(epsilon=m["budget"]["epsilon"] * 2)),
     "a scale": spends(lambda lines: lines[0].update(scale=lines[0]["scale"] * 2)),
     "a sensitivity": spends(lambda lines: lines[0].update(sensitivity=lines[0]["sensitivity"] * 2)),
     "a scale and its sensitivity": spends(
@@ -234,14 +185,14 @@ CHANGES = {
     "a measurement less": spends(lambda lines: lines.pop()),
     "a measurement twice": spends(lambda lines: lines.append(lines[0])),
     "a measurement of another name": spends(lambda lines: lines[0].update(query="nothing")),
-    "the relation": edit_manifest(lambda m: m["budget"].update(neighbours="differ in nothing")),
-    "the warning": edit_manifest(lambda m: m.update(warning=None)),
-    "a claim": edit_manifest(lambda m: m["holds"].update(whole=not m["holds"]["whole"])),
-    "the title": edit_manifest(lambda m: m.update(title="Official")),
-    "NaN": edit_manifest(lambda m: m["budget"].update(epsilon=float("nan"))),
-    "an endless ε": edit_manifest(lambda m: m["budget"].update(epsilon=1e400)),
-    "another kind of list": edit_manifest(lambda m: m.update(solved={})),
-    "the settings of nothing": edit_manifest(lambda m: m.update(settings={})),
+    "the relation": manifest(lambda m: m["budget"].update(neighbours="differ in nothing")),
+    "the warning": manifest(lambda m: m.update(warning=None)),
+    "a claim": manifest(lambda m: m["holds"].update(whole=not m["holds"]["whole"])),
+    "the title": manifest(lambda m: m.update(title="Official")),
+    "NaN": manifest(lambda m: m["budget"].update(epsilon=float("nan"))),
+    "an endless ε": manifest(lambda m: m["budget"].update(epsilon=1e400)),
+    "another kind of list": manifest(lambda m: m.update(solved={})),
+    "the settings of nothing": manifest(lambda m: m.update(settings={})),
 }  # fmt: skip
 """Changes for every mechanism."""
 
@@ -250,10 +201,10 @@ def with_report(change):
     """Change the manifest, and write the report that belongs to it."""
 
     def changed(folder):
-        edit_manifest(change)(folder)
-        manifest = json.loads((folder / files.MANIFEST).read_text())
+        manifest(change)(folder)
+        edited = json.loads((folder / files.MANIFEST).read_text())
         table = pd.read_parquet(folder / "released.parquet")
-        (folder / files.REPORT).write_text(release_report(table, manifest))
+        (folder / files.REPORT).write_text(release_report(table, edited))
 
     return changed
 
@@ -274,13 +225,13 @@ BY_FINGERPRINT = {
 """Consistent changes: only the fingerprint shows that the release is not the published one."""
 
 PROVED = {
-    "steps in another order": edit_proofs(steps_in_turn),
-    "names of steps in another order": edit_proofs(names_in_turn),
-    "an objective": edit_manifest(lambda m: m["solved"][-1].update(objective="0.5")),
-    "a bound": edit_manifest(lambda m: m["solved"][-1].update(bound="-1")),
-    "a proof disclaimed": edit_manifest(lambda m: m["solved"][-1].update(proved_optimal=False)),
-    "steps of the manifest in another order": edit_manifest(lambda m: m["solved"].reverse()),
-    "a step of the manifest less": edit_manifest(lambda m: m["solved"].pop()),
+    "steps in another order": in_proofs(steps_in_turn),
+    "names of steps in another order": in_proofs(names_in_turn),
+    "an objective": manifest(lambda m: m["solved"][-1].update(objective="0.5")),
+    "a bound": manifest(lambda m: m["solved"][-1].update(bound="-1")),
+    "a proof disclaimed": manifest(lambda m: m["solved"][-1].update(proved_optimal=False)),
+    "steps of the manifest in another order": manifest(lambda m: m["solved"].reverse()),
+    "a step of the manifest less": manifest(lambda m: m["solved"].pop()),
     "a witness": one_array("witness of the answer", 10**6),
 }
 """Changes for mechanisms that solve problems, if they have the part."""

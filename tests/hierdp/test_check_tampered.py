@@ -9,31 +9,25 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
-from steps import save, solved_in
-from test_check import (
-    FLOWS,
-    HIDDEN,
-    PEOPLE,
-    SIZES,
+from changing import (
     budget,
-    change_answer,
+    cell,
     change_manifest,
     claim,
     entry,
-    failed,
     file,
-    line_of,
+    in_proofs,
+    in_table,
     manifest,
-    released,
     setting,
     spend,
-    verdicts,
 )
+from steps import save, solved_in
+from test_check import FLOWS, HIDDEN, PEOPLE, SIZES, change_answer, failed, line_of, released, verdicts
 
 from hierdp import SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, OPEN, check
@@ -65,34 +59,6 @@ def made(tmp_path_factory):
 
 
 # --- one change at a time, with matching digests ---------------------------------------------------------
-
-
-def in_table(change):
-    """Change the table in Parquet, CSV and the finest level's files alike."""
-
-    def changed(folder):
-        table = change(pd.read_parquet(folder / "released.parquet"))
-        files.write_parts([table], folder, files.TABLE)
-        finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
-        if finest is not None:
-            files.write_parts([finest], folder, files.FINEST)
-
-    return changed
-
-
-def in_proofs(change):
-    """Change the members of the zip file, given as bytes by name."""
-
-    def changed(folder):
-        path = folder / files.PROOFS
-        with ZipFile(path) as old:
-            members = {name: old.read(name) for name in old.namelist()}
-        change(members)
-        with ZipFile(path, "w", ZIP_DEFLATED) as new:
-            for name, content in members.items():
-                new.writestr(name, content)
-
-    return changed
 
 
 class Evil:
@@ -284,16 +250,6 @@ BINS = {"axes": [("s", ["s"]), ("c", ["c"])], "regions_from_data": True}
 TREE = {"axes": [("c", ["s", "c"])], "regions_from_data": True, "method": "H_tree^c", "repair": "whole"}
 
 
-def cell(column, row, by=1):
-    """Change a row's entry."""
-
-    def change(table):
-        table.loc[table.index[row], column] += by
-        return table
-
-    return in_table(change)
-
-
 def moved_below(table):
     """Move one from a leaf to a sibling; all sums are unchanged."""
     leaves = table[(table.level == table.level.max()) & (table["count"] > 0)]
@@ -321,21 +277,21 @@ def larger_groups(table):
 
 TIED = {
     "ranges, a count moved to a sister": ("range-query", TREE, in_table(moved_below)),
-    "ranges, a variance": ("range-query", TREE, cell("noise_variance", 1, 0.5)),
-    "ranges, an error": ("range-query", {**TREE, "repair": None}, cell("standard_error", 1, 0.5)),
+    "ranges, a variance": ("range-query", TREE, cell(1, 0.5, "noise_variance")),
+    "ranges, an error": ("range-query", {**TREE, "repair": None}, cell(1, 0.5, "standard_error")),
     "ranges, another repair": ("range-query", TREE, setting(repair="non-negative")),
-    "ranges without repair": ("range-query", {**TREE, "method": "H_tree", "repair": None}, cell("count", 2)),
-    "a wavelet's error": ("range-query", {**BINS, "method": "Wavelet"}, cell("standard_error", 0)),
+    "ranges without repair": ("range-query", {**TREE, "method": "H_tree", "repair": None}, cell(2)),
+    "a wavelet's error": ("range-query", {**BINS, "method": "Wavelet"}, cell(0, 1, "standard_error")),
     **{
         f"{method}, {what}": ("clustering", {**BINS, "method": method}, change)
         for method in ("AHP", "AHP-empirical", "AHP-greedy", "AHP-by-place", "NF", "GS", "SF", "PHP")
-        for what, change in (("mean", cell("count", 0, 0.25)), ("bin's cluster", in_table(another_cluster)))
+        for what, change in (("mean", cell(0, 0.25, "count")), ("bin's cluster", in_table(another_cluster)))
         if (method, what) != ("PHP", "bin's cluster")
     },
-    "AHP, a noisy count": ("clustering", {**BINS, "method": "AHP"}, cell("noisy", 0, -40)),
+    "AHP, a noisy count": ("clustering", {**BINS, "method": "AHP"}, cell(0, -40, "noisy")),
     "AHP, its threshold": ("clustering", {**BINS, "method": "AHP"}, setting(eta=40.0)),
-    "NF, a noisy count": ("clustering", {**BINS, "method": "NF"}, cell("noisy", 0, 3)),
-    "Laplace, an error": ("clustering", {**BINS, "method": "Laplace"}, cell("standard_error", 0)),
+    "NF, a noisy count": ("clustering", {**BINS, "method": "NF"}, cell(0, 3, "noisy")),
+    "Laplace, an error": ("clustering", {**BINS, "method": "Laplace"}, cell(0, 1, "standard_error")),
     **{
         f"groups {method} {merge}, {what}": ("count-of-counts", {**SIZES, "max_size": 9, **options}, change)
         for method, merge in (("bottom-up", None), ("Hc", "weighted"), ("Hg", "plain"), ("Hc", "at once"))
@@ -604,7 +560,7 @@ OTHERS = [
     ("top-down", TDA, UNPROVED | LIE),
     ("top-down", {**T, "method": "TDA_L2"}, UNPROVED),
     ("top-down", {**TDA, "backend": "clarabel"}, UNPROVED),
-    ("top-down", {**T, "method": "VanillaGauss"}, {"an error": (cell("standard_error", 1), TIE)}),
+    ("top-down", {**T, "method": "VanillaGauss"}, {"an error": (cell(1, 1, "standard_error"), TIE)}),
     *(("top-down", UNKNOWN | {"method": name}, UNKNOWN_REGION) for name in ("InfTDA", "VanillaGauss")),
     ("top-down", SH, {
         "no δ to speak of": (spend(delta=1e-300), QUERIES),
@@ -630,7 +586,7 @@ OTHERS = [
         "half the sensitivity": (manifest(half_sensitivity), QUERIES),
     }),
     ("range-query", FLAT, {"flat by another number": (setting(branching=50), TIE)}),
-    ("range-query", {**BINS, "method": "Wavelet"}, {"a wavelet's count": (cell("count", 0, 0.3), TIE)}),
+    ("range-query", {**BINS, "method": "Wavelet"}, {"a wavelet's count": (cell(0, 0.3, "count"), TIE)}),
     ("clustering", {**LABELS, "method": "NF"}, {
         "the answer to other counts": (answer_to_others, "certificates"),
         "a bin's label": (in_table(lambda t: t.assign(x=t.x[::-1].to_numpy())), TIE),
