@@ -38,7 +38,6 @@ from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds
 from models import Chebyshev, Isotonic
 from solvers import fast, solve
-from tests.marks import quick
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +53,7 @@ GIVES_UP = {
 }
 
 
-@pytest.mark.parametrize("contest", quick(CONTESTS, every=4), ids=lambda contest: contest.name)
+@pytest.mark.parametrize("contest", CONTESTS, ids=lambda contest: contest.name)
 def test_peers_solve_the_same_problem(contest):
     model = contest.make(np.random.default_rng(1), 20)
     assert {"cvxpy", "Pyomo, HiGHS"} <= set(contest.peers)
@@ -109,7 +108,7 @@ def test_the_peers_table_by_hand():
     assert alone["× hierdp"].tolist() == [""]
 
 
-@pytest.mark.parametrize("family", quick(growth.FAMILIES, every=4), ids=lambda family: family.name)
+@pytest.mark.parametrize("family", growth.FAMILIES, ids=lambda family: family.name)
 def test_families_have_the_given_number_of_elements_and_are_proved(family):
     smallest = 10_000 if family.name == "CumulativeQIP, census" else 1_000  # the tree has hundreds
     for size in (100,) if family.name == "StrategySDP" else (smallest, 10 * smallest):

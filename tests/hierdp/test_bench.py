@@ -316,7 +316,6 @@ runs.run(some(), "small", runs.Settings(), Path(sys.argv[1]), ["fast"])
 """
 
 
-@pytest.mark.slow
 def test_a_kill_loses_the_solve_it_was_at(tmp_path):
     out = tmp_path / "r.parquet"
     died = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False)
@@ -419,7 +418,6 @@ def test_empty_report_states_that_it_is_empty(tmp_path):
     assert "there is no file" in done.output
 
 
-@pytest.mark.slow
 def test_problems_are_the_same_everywhere_and_others_can_read_them(tmp_path):
     import highspy
 
@@ -481,7 +479,6 @@ def test_what_is_written_says_what_is_proved_and_highs_solves_all_but_the_intege
                 assert found == pytest.approx(float(Fraction(row["optimum"])), rel=1e-6)
 
 
-@pytest.mark.slow
 def test_by_the_command_line(tmp_path):
     run = CliRunner().invoke
     line = f"bench run --models Chebyshev --backends fast,highs --out {tmp_path}/r.parquet --data none"

@@ -38,7 +38,6 @@ def test_both_releases_hold_from_their_files_alone(demo, tmp_path):
     assert said.count("this is NOT private. Do not publish it.") == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("which", ["group-sizes", "origin-destination"])
 def test_a_release_that_fails_its_check_fails_the_demo(demo, monkeypatch, which):
     def check(folder):

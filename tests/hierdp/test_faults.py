@@ -29,7 +29,7 @@ from hierdp.record.step import NotSolved
 from hierdp.tables import sources
 from solvers import worker
 from solvers.backends import table
-from tests.marks import but_for_compiling, quick
+from tests.marks import but_for_compiling
 from tests.solvers.badly import misbehaving
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("way", quick(WAYS, every=3))
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("bad")
 def test_a_release_refuses_a_solver_that_behaves_badly(way):
     command = [*RELEASE.split(), "--method", "M_H", "--backend", f"pretend to {way}"]
@@ -103,7 +103,7 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
     ],
     ids=["M_H", "M_H^r", "M_c", "M_dp^OP", "TDA_inf"],
 )
-@pytest.mark.parametrize("way", quick(["lie well", "lie"]))
+@pytest.mark.parametrize("way", ["lie well", "lie"])
 @pytest.mark.usefixtures("bad")
 def test_no_method_accepts_a_false_optimum(job, way):
     with pytest.raises(NotSolved):
@@ -184,7 +184,6 @@ def test_file_size_limit(replacing):
     assert names(target) == before
 
 
-@pytest.mark.slow
 def test_the_message_of_a_full_disk():
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, "3000", *RELEASE.split()], capture_output=True, text=True, check=False
@@ -237,7 +236,6 @@ print(run("out", 6).exit_code)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how large it is")
 def test_memory_that_runs_out():
     done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=False)
@@ -302,8 +300,7 @@ def start(command, script=TALKING):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", quick([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_stopped_at_any_moment(how):
     """Stopped at any line of output, a release is there as a whole, or not at all."""
     started = time.monotonic()
@@ -429,9 +426,7 @@ run()
 LONG = "SELECT 'a' AS town, hash(range) % 7 AS home FROM range(1000000000000)"
 
 
-@pytest.mark.parametrize(
-    ("how", "said"), quick([(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
-)
+@pytest.mark.parametrize(("how", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_stopped_while_the_table_is_read(how, said):
     """DuckDB itself may check for Ctrl-C only after minutes, or never."""
     options = (

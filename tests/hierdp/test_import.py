@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from hierdp import Numbers, SimulatedNoise, release
-from tests.marks import quick
 
 pytestmark = pytest.mark.slow
 
@@ -172,7 +171,6 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.slow
 def test_code_that_cannot_be_kept_is_compiled_anew(tmp_path):
     """A read-only installation and a user without a home, as in a container, cause one line, no traceback."""
     (tmp_path / "in.csv").write_text("town,home\na,1\na,1\nb,2\n")
@@ -229,7 +227,7 @@ RELEASES = {
 MECHANISMS = {name: f"hierdp.mechanisms.{name.replace('-', '_')}" for name in RELEASES}
 
 
-@pytest.mark.parametrize("mechanism", quick(RELEASES, first=1))
+@pytest.mark.parametrize("mechanism", RELEASES)
 def test_a_check_loads_the_mechanism_of_its_release_alone(tmp_path, mechanism):
     table, options = RELEASES[mechanism]
     made = release(pd.DataFrame(table), mechanism, epsilon=1, noise=SimulatedNoise(seed=1), **options)

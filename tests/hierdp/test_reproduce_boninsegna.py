@@ -66,7 +66,6 @@ def frames(study):
     return {name: frame for part in study.parts for name, frame in part.frames.items()}
 
 
-@pytest.mark.slow
 def test_it_has_every_figure_and_table(made):
     assert {part.name for part in made.parts if part.figure is not None} == {
         "figure3", "figure4", "figure5", "figure6", "matrix",
@@ -78,7 +77,6 @@ def test_it_has_every_figure_and_table(made):
     }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_the_same_seed_repeats_all_but_times():
     first, again = (frames(boninsegna2025.study(SMALL, None)) for _ in range(2))
     other = frames(boninsegna2025.study(SMALL, None, seed=1))
@@ -329,7 +327,6 @@ def test_drawn_sets_follow_the_seed():
     assert boninsegna2025.drawn("binary dense", 0).counts.size == 2**15
 
 
-@pytest.mark.slow
 def test_command_line(commuters, tmp_path, monkeypatch):
     monkeypatch.setattr(boninsegna2025, "QUICK", SMALL)
     out = tmp_path / "again"

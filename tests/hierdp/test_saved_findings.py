@@ -57,7 +57,6 @@ def facts(found):
     return [replace(line, case=line.case.name) for line in found]
 
 
-@pytest.mark.slow
 def test_saved_findings_equal_the_originals(tmp_path):
     """They are equal to the last digit, and nothing is run again."""
     out, made = tmp_path / "a.parquet", []
@@ -141,7 +140,6 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_other_settings_add_rows(tmp_path, other):
     """Rows that existed before are found again."""
@@ -229,7 +227,6 @@ def killed(number, *options):
     )
 
 
-@pytest.mark.slow
 def test_a_kill_loses_the_case_it_was_at(tmp_path):
     """This holds for output to a pipe, too, and half a line in the journal does no harm."""
     out = tmp_path / "a.parquet"
@@ -249,7 +246,6 @@ def test_a_kill_loses_the_case_it_was_at(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
-@pytest.mark.slow
 def test_an_interrupt_leaves_what_was_found_on_the_screen(tmp_path):
     died = killed(signal.SIGINT)
     stopped = f"Stopped after 2 of {KILLED_CASES} cases"

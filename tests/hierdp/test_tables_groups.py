@@ -19,7 +19,6 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables import Prefixes, flows, group_sizes, read_parents, read_regions
 from hierdp.tables.sizes import group_runs
-from tests.marks import quick
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +38,7 @@ def listed_groups(draw):
     return homes, draw(st.lists(named, min_size=1, max_size=20))
 
 
-@pytest.mark.parametrize("shape", quick(["counts", "rows"]))
+@pytest.mark.parametrize("shape", ["counts", "rows"])
 @given(listed_groups(), st.integers(1, 5))
 @settings(max_examples=8, deadline=None)
 def test_listed_groups_match_plain_python(shape, drawn, max_size):
@@ -255,7 +254,6 @@ def test_parents_with_several_regions_at_the_top():
     assert stated.levels == ("root", "top", "town")
 
 
-@pytest.mark.slow
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.randoms())
 @settings(max_examples=12, deadline=None)
 def test_parents_say_the_same_as_levels(widths, random):
@@ -337,7 +335,7 @@ def files_of(folder):
 COMMON = "--group g --max-size 3 --epsilon 1 --levels fips"
 
 
-@pytest.mark.parametrize("mechanism", quick(["group-size", "count-of-counts"], every=3))
+@pytest.mark.parametrize("mechanism", ["group-size", "count-of-counts"])
 @pytest.mark.parametrize(
     ("options", "regions"),
     [
@@ -413,7 +411,6 @@ def many(people, groups):
     return f"(SELECT (hash(range) % {groups})::BIGINT AS g FROM range({people}))"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("kind", ["g", "g::VARCHAR AS g"])
 def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kind):
@@ -438,7 +435,6 @@ def test_what_does_not_fit_into_memory_is_done_in_parts(monkeypatch, listed, kin
     assert in_parts > 3
 
 
-@pytest.mark.slow
 def test_many_entities_in_little_memory(tmp_path):
     """Four million entities in 1.6 million groups; 100 million in 40 million groups take 25 times as much."""
     script = f"""

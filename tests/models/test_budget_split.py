@@ -221,7 +221,7 @@ def test_splits_for_least_squares_are_proved_and_no_grid_has_less(errors):
         assert found.objective <= min(map(model.objective, grid)) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("size", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_large_splits_for_least_squares_are_proved(size):
     rng = np.random.default_rng(size)
     for errors in (1, 4, 30):

@@ -120,7 +120,6 @@ def test_costs_in_floats_are_off_by_less_than_is_claimed(largest):
                 assert abs(Fraction(found) - w[j][i]) <= allowed
 
 
-@pytest.mark.slow
 def test_models_are_solved_and_proved_exactly():
     for rng, values, _, price in instances(165, 34):
         n = values.size

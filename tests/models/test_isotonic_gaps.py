@@ -68,7 +68,6 @@ values = st.one_of(
 )
 
 
-@pytest.mark.slow
 @given(st.lists(values, min_size=1, max_size=12), st.data(), st.booleans(), st.sampled_from([1, 2]))
 @settings(max_examples=70, deadline=None, derandomize=True)
 def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer, p):
@@ -93,7 +92,6 @@ def test_partitioning_agrees_with_the_fast_path_on_ugly_numbers(y, data, integer
     assert proof.gap >= 0
 
 
-@pytest.mark.slow
 def test_skewed_data_split_in_few_rounds():
     rng = np.random.default_rng(8)
     for scale in (1, 20, 100):
@@ -127,7 +125,6 @@ def test_gaps_in_floats_are_exact_to_rounding(y, p, integer, bounded, data):
     assert proof.bound <= best + tolerance
 
 
-@pytest.mark.slow
 def test_gaps_of_a_hundred_thousand_entries():
     rng = np.random.default_rng(3)
     n = 10**5

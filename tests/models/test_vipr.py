@@ -24,6 +24,7 @@ from solvers import fast, prove
 from tests.marks import quick
 from tests.models.test_plain_text import MODELS
 
+CASES = int(os.environ.get("HIERDP_CASES", "1000"))
 ROOT = Path(__file__).parents[2]
 EXTRACTED = ROOT / "build" / "theorem" / "checker"
 CHECKER = os.environ.get("VIPR_CHECKER")
@@ -75,7 +76,7 @@ def test_a_certificate_states_the_cost_of_the_answer(tmp_path):
     assert written >= 12
 
 
-@pytest.mark.parametrize("seeds", quick([range(150), range(150, 3_000)]), ids=str)
+@pytest.mark.parametrize("seeds", quick([range(150), range(150, CASES)]), ids=str)
 def test_random_programs(random_case, tmp_path, seeds):
     """Squares, bends and tables of any sign: proved, not proved, and not feasible."""
     path, counts = tmp_path / "one.vipr", dict.fromkeys(("proved", "bound", "bound alone", "left out"), 0)
