@@ -450,12 +450,12 @@ def test_at_the_defaults_every_case_could_show_a_loss():
 
 
 def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
-    found = list(audit(CASES, 4, 0.999))
+    found = list(audit(CASES, 10, 0.999))
     assert not [line.case.name for line in found if line.over]
     assert {line.claim.delta for line in found} == {0.0, 0.01}
     assert {line.case.mechanism for line in found if line.rho is not None} == {"top-down", "tabulation"}
-    again = list(audit(CASES[:2], 4, 0.999))
-    assert [str(line.event) for line in again] == [str(line.event) for line in audit(CASES[:2], 4, 0.999)]
+    again = list(audit(CASES[:2], 10, 0.999))
+    assert [str(line.event) for line in again] == [str(line.event) for line in audit(CASES[:2], 10, 0.999)]
     assert all(line.shows_nothing for line in found)  # in so few runs
 
 
