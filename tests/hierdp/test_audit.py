@@ -450,7 +450,8 @@ def test_at_the_defaults_every_case_could_show_a_loss():
 
 
 def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
-    found = list(audit(CASES, 10, 0.999))
+    cases = list({(case.mechanism, case.method): case for case in CASES}.values())
+    found = list(audit(cases, 10, 0.999))
     assert not [line.case.name for line in found if line.over]
     assert {line.claim.delta for line in found} == {0.0, 0.01}
     assert {line.case.mechanism for line in found if line.rho is not None} == {"top-down", "tabulation"}

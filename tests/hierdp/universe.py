@@ -19,6 +19,7 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
+from hierdp.mechanisms.count_of_counts.estimates import METHODS as COUNT_OF_COUNTS
 from hierdp.mechanisms.count_of_counts.private import private_size
 from hierdp.mechanisms.group_size.mechanism import measure
 from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
@@ -44,6 +45,9 @@ KINDS = list(product(REGIONS, GROUPS))
 
 PLACES = Hierarchy.flat("place", list(REGIONS))
 HOMES = pd.DataFrame(KINDS, columns=["place", "kind"])
+
+LARGEST = 3
+"""The largest size of a group that is released by itself; in a table of four rows one may be larger."""
 
 
 def tables(most, kinds=KINDS):
@@ -182,12 +186,12 @@ def exact_maxima(most, neighbours, measure):
     return found
 
 
-def group_leaves(table):
-    """How many of the nine groups have each size, by region; sizes up to 4."""
+def group_leaves(table, most=4):
+    """How many of the nine groups have each size, by region; larger groups count in the last size."""
     sizes = Counter(table)
-    leaves = np.zeros((len(REGIONS), 5), np.int64)
+    leaves = np.zeros((len(REGIONS), most + 1), np.int64)
     for place, kind in KINDS:
-        leaves[REGIONS.index(place), sizes[place, kind]] += 1
+        leaves[REGIONS.index(place), min(sizes[place, kind], most)] += 1
     return leaves
 
 
@@ -206,20 +210,20 @@ def flows(table):
 
 
 def by_group_size(table, noise, method="M_c^dp"):
-    data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(group_leaves(table))))
+    data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(group_leaves(table, LARGEST))))
     measure(data, 1.0, noise, GROUP_SIZE[method])
 
 
 def by_count_of_counts(table, noise, **options):
     runs = Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree)
-    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=4, **options)
+    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=LARGEST, **options)
 
 
 def by_secret_groups(table, noise, **options):
     leaves = group_leaves(table)
     leaves[:, 0] = 0  # a group without rows does not exist
     runs = Runs.from_dense(leaves).summed_up(PLACES.tree)
-    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=4, group_budget=0.3, **options)
+    count_of_counts(SizeRuns(PLACES, runs), 1.0, noise, max_size=LARGEST, group_budget=0.3, **options)
 
 
 def by_line(table, noise, mechanism=range_query, **options):
@@ -245,10 +249,17 @@ JOINS, TWO = Unit(bounded=False), Unit(2, False, True)
 
 JOINED = {
     **{f"group-size {m}": (partial(by_group_size, method=m), 1) for m in GROUP_SIZE},
-    **{f"count-of-counts {m}": (partial(by_count_of_counts, method=m), 1) for m in ("Hc", "Hg", "naive")},
-    "count-of-counts bottom-up": (partial(by_count_of_counts, method="bottom-up"), 1),
-    "count-of-counts, secret groups Hc": (partial(by_secret_groups, method="Hc"), 1),
-    "count-of-counts, secret groups Hg": (partial(by_secret_groups, method="Hg"), 1),
+    **{
+        f"count-of-counts {m}": (partial(by_count_of_counts, method=m), 1)
+        for m in (*COUNT_OF_COUNTS, "bottom-up", "bottom-up Hg")
+    },
+    **{
+        f"count-of-counts, secret groups {m} from {least}": (
+            partial(by_secret_groups, method=m, smallest=least),
+            1,
+        )
+        for m, least in (("Hc", 0), ("Hc", 1), ("Hg", 0), ("Hg", 1))
+    },
     "count-of-counts, the largest size": (
         lambda table, noise: private_size(
             1.0, Measuring(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
@@ -284,19 +295,11 @@ REPLACED = {
 }
 """Rows of a person are replaced, and how many at most."""
 
+OF_GROUPS = {"group": ["place", "kind"], "levels": ["place"], "max_size": LARGEST, "groups": HOMES}
 READ = {
-    "group-size M_c^dp": {
-        **{"mechanism": "group-size", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
-        "groups": HOMES,
-    },
-    "group-size M_H": {
-        **{"mechanism": "group-size", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
-        **{"groups": HOMES, "entities": "one", "method": "M_H"},
-    },
-    "count-of-counts Hg": {
-        **{"mechanism": "count-of-counts", "group": ["place", "kind"], "levels": ["place"], "max_size": 4},
-        **{"groups": HOMES, "method": "Hg"},
-    },
+    "group-size M_c^dp": {"mechanism": "group-size", **OF_GROUPS},
+    "group-size M_H": {"mechanism": "group-size", **OF_GROUPS, "entities": "one", "method": "M_H"},
+    "count-of-counts Hg": {"mechanism": "count-of-counts", **OF_GROUPS, "method": "Hg"},
     "range-query H_tree": {
         "mechanism": "range-query",
         "axes": [("place", (PLACES, "place"))],
