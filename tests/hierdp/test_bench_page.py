@@ -109,10 +109,7 @@ def leaderboard(tmp_path):
         shown = opened.new_page()
         shown.on("console", lambda said: wrong.append(said.text))
         shown.on("pageerror", lambda error: wrong.append(str(error)))
-        shown.on(
-            "request",
-            lambda sent: sent.url.startswith("file:") or wrong.append(sent.url),
-        )
+        shown.on("request", lambda sent: sent.url.startswith("file:") or wrong.append(sent.url))
         shown.goto((tmp_path / "page.html").as_uri())
         yield shown
         opened.close()

@@ -29,16 +29,14 @@ FIRST, RANGES, SIZES, COUNTS, TABLES, TRIPS = (
     *("releases-0.2-tabulation", "releases-0.2-top-down"),
 )
 KINDS = {
-    FIRST: [
-        *("group-size", "top-down", "top-down-rounded", "count-of-counts", "range-query", "clustering"),
-    ],
+    FIRST: [*("group-size", "top-down", "top-down-rounded", "count-of-counts", "range-query", "clustering")],
     RANGES: [
         *("Flat", "H_2^c", "H_b", "H_b^c", "H_tree", "Quadtree", "Wavelet", "levels left out", "matrix"),
         "persons",
     ],
     SIZES: ["M_H", "M_c^r", "M_dp^OP", "M_c^dp-side-by-side", "M_c^dp-blocks", "M_H^dp-blocks"],
     COUNTS: [
-        *("Hc", "mixed", "bottom-up", "at-once", "secret", "persons", "apart", "side-by-side", "pooled"),
+        *("Hc", "mixed", "bottom-up", "at-once", "secret", "persons", "apart", "side-by-side", "pooled")
     ],
     TABLES: [
         *("TopDown", "TopDown-three-passes", "TopDown-empty-state", "BlueDown", "GLS", "GLS-persons"),

@@ -91,10 +91,7 @@ def test_with_the_same_noise_only_post_processing_differs():
             alone = evaluate(made, PEOPLE, group="home").errors
             mine = rows.query("method == @method and run == @run").reset_index(drop=True)
             pd.testing.assert_frame_equal(mine[alone.columns], alone)
-    for methods, why in (
-        (["M_c^dp", "M_H"], "M_H cannot start from"),
-        (["M_c^dp", "Hc"], "no method 'Hc'"),
-    ):
+    for methods, why in ((["M_c^dp", "M_H"], "M_H cannot start from"), (["M_c^dp", "Hc"], "no method 'Hc'")):
         with pytest.raises(InputError, match=why):
             compare(PEOPLE, methods=methods, runs=1, same_noise=True, **sizes)
 

@@ -293,10 +293,7 @@ except KeyboardInterrupt:
 
 def start(command, script=TALKING):
     return subprocess.Popen(
-        [sys.executable, "-c", script, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", script, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

@@ -156,9 +156,7 @@ MUTANTS = {
         Measuring,
         "_draw",
         mutant(
-            Measuring._draw,
-            "noisy.counts.ravel()",
-            "(true if query.level[1] == 2 else noisy.counts).ravel()",
+            Measuring._draw, "noisy.counts.ravel()", "(true if query.level[1] == 2 else noisy.counts).ravel()"
         ),
         draws("M_c^dp"),
     ),

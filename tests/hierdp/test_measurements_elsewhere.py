@@ -82,11 +82,7 @@ def test_a_frame_goes_in_and_out_without_change(spread):
         (pd.concat([ROWS, ROWS.iloc[[3]]]), {}, "county 'A2' has two rows, 4 and 8: keep one"),
         (pd.concat([ROWS, ROWS.iloc[[0]]]), {}, "the total has two rows, 1 and 8"),
         (changed(n=(2, None)), {}, "row 3, county 'A1': column 'n' is empty. fill it"),
-        (
-            ROWS.assign(n=[*"12", "many", *"3456"]),
-            {},
-            "row 3, county 'A1': column 'n' does not contain",
-        ),
+        (ROWS.assign(n=[*"12", "many", *"3456"]), {}, "row 3, county 'A1': column 'n' does not contain"),
         (changed(n=(2, math.inf)), {}, "row 3, county 'A1': column 'n' does not contain"),
         (
             changed(se=(1, 0)),

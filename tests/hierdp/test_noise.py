@@ -18,15 +18,7 @@ from hierdp.execution import progress
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import Unit
 from hierdp.privacy import noise as module
-from hierdp.privacy.noise import (
-    BLOCK,
-    Changes,
-    Drawing,
-    ExactNoise,
-    NoisyCounts,
-    SimulatedNoise,
-    threshold,
-)
+from hierdp.privacy.noise import BLOCK, Changes, Drawing, ExactNoise, NoisyCounts, SimulatedNoise, threshold
 from hierdp.tables import GroupSizes
 from tests.marks import quick
 

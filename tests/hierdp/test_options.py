@@ -201,10 +201,7 @@ def test_flags_are_checked(line, said):
         ({"columns": "a", "width": None}, "width must be a whole number, got one of type NoneType"),
         ({"columns": "a", "share": "x"}, "share must be a number, got 'x'"),
         ({"columns": [1]}, "columns must be a text or a list of texts, got one of type list"),
-        (
-            {"columns": "a", "width": 3, "height": 1.0},
-            "height replaces width: leave out one of them",
-        ),
+        ({"columns": "a", "width": 3, "height": 1.0}, "height replaces width: leave out one of them"),
     ],
 )
 def test_keywords_are_checked(options, said):

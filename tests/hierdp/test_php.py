@@ -132,10 +132,7 @@ def test_budget_is_spent_for_any_choices(noise, bins, rounds):
     assert len(made.spends) == rounds + 2
     shares = [0.7 * 0.3 / 2 / rounds] * rounds + [0.7 * 0.3 / 2, 0.7 * 0.7]
     assert [spend.epsilon for spend in made.spends] == pytest.approx(shares)
-    assert {spend.noise for spend in made.spends} == {
-        "permute-and-flip",
-        "double-geometric",
-    }
+    assert {spend.noise for spend in made.spends} == {"permute-and-flip", "double-geometric"}
     assert made.settings == {"share": 0.3, "rounds": rounds}
     assert made.counts.shape == made.clusters.shape == (bins,)
     assert (np.diff(made.clusters) >= 0).all()  # clusters consist of neighbouring bins

@@ -174,11 +174,7 @@ def test_neither_list_nor_statement_is_refused(mechanism):
             {**LISTED_SIZES, "regions_from_data": True},
             "the groups, with their regions, are listed",
         ),
-        (
-            "group-size",
-            {**LISTED_SIZES, "groups_from_data": True},
-            "groups_from_data does not apply",
-        ),
+        ("group-size", {**LISTED_SIZES, "groups_from_data": True}, "groups_from_data does not apply"),
         (
             "group-size",
             {

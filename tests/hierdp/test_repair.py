@@ -139,7 +139,7 @@ def test_a_repair_is_checked_like_a_release_and_claims_no_privacy(method, tmp_pa
     made = repair(table(), **COLUMNS, standard_error="se", method=method)
     found = verdicts(made, tmp_path / "out")
     assert {name for name, line in found.items() if line.verdict != "holds"} <= {
-        *("fingerprint", "privacy", "total", "whole numbers", "non-negative", "general bound"),
+        *("fingerprint", "privacy", "total", "whole numbers", "non-negative", "general bound")
     }
     assert found["general bound"].verdict == ("not checked" if method in NOT_COMPARED else "holds")
     if method in NOT_COMPARED:

@@ -107,10 +107,7 @@ def page(browser):
     opened = browser.new_page()
     opened.on("console", lambda said: wrong.append(said.text))
     opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on(
-        "request",
-        lambda sent: sent.url.startswith(("file:", "data:")) or wrong.append(sent.url),
-    )
+    opened.on("request", lambda sent: sent.url.startswith(("file:", "data:")) or wrong.append(sent.url))
     yield opened
     opened.close()
     assert wrong == []

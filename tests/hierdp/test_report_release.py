@@ -55,11 +55,7 @@ KINDS = {
         "Counts by bin, with one standard error on each side",
         ("range query: axes", "age from 0 to 100 in 100 bins"),
     ),
-    "clustering": (
-        {"axes": [("c", ["c"])], "regions_from_data": True},
-        "Counts by c",
-        ("axes", "c (names)"),
-    ),
+    "clustering": ({"axes": [("c", ["c"])], "regions_from_data": True}, "Counts by c", ("axes", "c (names)")),
 }
 
 

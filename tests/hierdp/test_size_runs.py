@@ -7,14 +7,7 @@ from doubles import group_sizes, hierarchy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hierdp.counts.size_runs import (
-    Runs,
-    SizeRuns,
-    cumulative_of,
-    resized,
-    runs_of_cumulative,
-    unattributed,
-)
+from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, resized, runs_of_cumulative, unattributed
 from hierdp.tables import group_sizes as dense_sizes
 from hierdp.tables.sizes import group_runs
 

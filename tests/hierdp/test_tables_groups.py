@@ -323,10 +323,7 @@ def files_of(folder):
         "people": {"g": ["001", "001", "2"], "fips": ["01001", "01001", "02001"]},
         "groups": {"g": ["001", "2", "3"], "fips": ["01001", "02001", "01003"]},
         "codes": {"fips": ["01001", "01003", "02001", "02003"]},
-        "parents": {
-            "id": ["01", "02", "01001", "01003", "02001"],
-            "in": ["US", "US", "01", "01", "02"],
-        },
+        "parents": {"id": ["01", "02", "01001", "01003", "02001"], "in": ["US", "US", "01", "01", "02"]},
     }
     for name, columns in tables.items():
         pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)

@@ -111,10 +111,7 @@ def test_without_shares_they_are_equal_and_what_is_public_is_not_measured():
     expected |= {f"{query} by county": third / 4 for query in ("total", "group", "age", "detailed")}
     assert found == expected
     alone = Queries(plan_of({"attributes": ATTRIBUTES}, queries=["total"]))
-    assert list(named(alone, ONE_PERSON)) == [
-        "total by state",
-        "total by county",
-    ]
+    assert list(named(alone, ONE_PERSON)) == ["total by state", "total by county"]
 
 
 def test_shares_are_exact_and_rounded_down():

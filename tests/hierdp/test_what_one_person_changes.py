@@ -29,12 +29,7 @@ LINES = [[ROWS[kind] for kind in kinds] for kinds in universe.joined((), 3, rang
 MANY = [[("A", f"own {i}", 1) for i in range(40)], [(p, f"{p} {i}", i % 3) for p in "ABC" for i in range(9)]]
 """Persons with a home for each of their many rows."""
 
-OTHERS = [
-    [("A", "1", 1), ("B", "3", 1)],
-    [("A", "2", 1)] * 3,
-    [("B", "6", 0)],
-    [("A", "1", 2)],
-]
+OTHERS = [[("A", "1", 1), ("B", "3", 1)], [("A", "2", 1)] * 3, [("B", "6", 0)], [("A", "1", 2)]]
 
 HOMES = {"group": ["home"], "unknown": "?"}
 LEVELS = {**HOMES, "levels": ["place"], "regions_from_data": True}

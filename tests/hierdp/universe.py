@@ -315,11 +315,7 @@ READ = {
     },
     "tabulation": {
         **{"mechanism": "tabulation", "regions": PLACES, "region": "place", "delta": 1e-6},
-        **{
-            "attributes": {"sort": ["0", "1", "2"]},
-            "queries": ["total", "detailed"],
-            "method": "GLS",
-        },
+        **{"attributes": {"sort": ["0", "1", "2"]}, "queries": ["total", "detailed"], "method": "GLS"},
     },
 }
 """Each reader, with the options that give the measurements of that name above."""

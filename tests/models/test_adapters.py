@@ -205,10 +205,7 @@ def test_reconciled_forecasts(nonnegative):
 
 @pytest.mark.parametrize(
     ("x", "message"),
-    [
-        ([2, 1, 4], "not feasible: increasing"),
-        ([1, 1, 4], r"not optimal: it costs 4, and \[2 2 4\] costs 2"),
-    ],
+    [([2, 1, 4], "not feasible: increasing"), ([1, 1, 4], r"not optimal: it costs 4, and \[2 2 4\] costs 2")],
 )
 def test_an_assertion_says_what_is_wrong(x, message):
     with pytest.raises(AssertionError, match=message):

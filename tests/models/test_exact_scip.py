@@ -21,10 +21,7 @@ SCIP = os.environ.get("EXACT_SCIP")
 MOST = 2_000
 """Problems with more variables or rows take exact SCIP minutes."""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not SCIP, reason="EXACT_SCIP does not name an exact SCIP"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not SCIP, reason="EXACT_SCIP does not name an exact SCIP")]
 
 
 def in_lines(program, x):
