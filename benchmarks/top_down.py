@@ -42,10 +42,8 @@ def ours(path: str, sampler: str = "ExactNoise") -> dict[str, Any]:
 
     imported = time.perf_counter()
     data = tables.flows(path, axes=AXES, count="workers")
-    read, noise = (
-        time.perf_counter(),
-        TimedNoise({"ExactNoise": ExactNoise, "TabulatedNoise": TabulatedNoise}[sampler]()),
-    )
+    read = time.perf_counter()
+    noise = TimedNoise({"ExactNoise": ExactNoise, "TabulatedNoise": TabulatedNoise}[sampler]())
     release = top_down(data, EPSILON, DELTA, noise)
     done = time.perf_counter()
     proved = all(step.solution.certificate for step in release.steps)

@@ -24,7 +24,7 @@ from models.tree import Tree
 from models.witnesses.arrays import exact_array, real_array
 from models.witnesses.block_squares import dual_bound, in_floats, squares
 from models.witnesses.tree_sums import consistent
-from models.workload import Workload
+from models.workload import Workload, answers_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,24 +72,10 @@ class BlockInference:
     weights: ArrayLike
 
     def __post_init__(self) -> None:
-        noisy = exact.as_data("noisy", self.noisy, 2)
-        weights = exact.as_data("weights", self.weights, 2)
         workload, tree = self.workload, self.tree
         if not workload.is_marginal:
             raise ValueError("BlockInference takes marginals; a query recodes an attribute's categories")
-        if noisy.shape != (tree.size, workload.size):
-            raise ValueError(
-                f"noisy has shape {noisy.shape}; it needs {tree.size} nodes by {workload.size} answers"
-            )
-        if weights.shape != (tree.depth + 1, len(workload.queries)):
-            raise ValueError(
-                f"weights have shape {weights.shape}; they need {tree.depth + 1} levels by "
-                f"{len(workload.queries)} queries"
-            )
-        wrong = np.argwhere(weights < 0)
-        if wrong.size:
-            level, q = wrong[0]
-            raise ValueError(f"weights[{level}, {q}] is {weights[level, q]}: weights are at least 0")
+        noisy, weights = answers_of_nodes(tree, workload, self.noisy, self.weights)
         object.__setattr__(self, "noisy", noisy)
         object.__setattr__(self, "weights", weights)
         for level in np.unique(tree.level[tree.leaves]):

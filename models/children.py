@@ -125,9 +125,9 @@ def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
 
 
 def bounds_of(
-    rules: Workload | None, workload: Workload, children: int, given: tuple[Any, Any]
+    rules: Workload | None, workload: Workload, children: int, given: tuple[Any, Any], whole: bool = False
 ) -> tuple[Any, Any]:
-    """``(lower, upper)`` of each child's sums, checked; infinite where none was given.
+    """``(lower, upper)`` of each child's sums, checked, and `whole` if so; infinite where none was given.
 
     - rules: the sums; None if there are none.
     - workload: the model's, over the same attributes.
@@ -151,6 +151,8 @@ def bounds_of(
         if side.ndim == 0:
             side = np.broadcast_to(side, (rules.size,))
         sides.append(for_each_child(name, side, children, rules.size))
+        if whole and np.any((sides[-1] != np.floor(sides[-1])) & np.isfinite(sides[-1].astype(float))):
+            raise ValueError(f"{name} must be whole numbers, or infinite where there is no bound")
     return sides[0], sides[1]
 
 

@@ -24,7 +24,7 @@ from models.tree import Tree
 from models.witnesses.arrays import entry
 from models.witnesses.block_squares import squares
 from models.witnesses.lagrangian import lagrangian_bound
-from models.workload import Workload
+from models.workload import Workload, answers_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +90,7 @@ class JointTables:
 
     def __post_init__(self) -> None:
         tree, workload = self.tree, self.workload
-        noisy = exact.as_data("noisy", self.noisy, 2)
-        weights = exact.as_data("weights", self.weights, 2)
-        if noisy.shape != (tree.size, workload.size):
-            raise ValueError(
-                f"noisy has shape {noisy.shape}; it needs {tree.size} nodes by {workload.size} answers"
-            )
-        if weights.shape != (tree.depth + 1, len(workload.queries)):
-            raise ValueError(
-                f"weights have shape {weights.shape}; they need {tree.depth + 1} levels by "
-                f"{len(workload.queries)} queries"
-            )
-        wrong = np.argwhere(weights < 0)
-        if wrong.size:
-            level, q = wrong[0]
-            raise ValueError(f"weights[{level}, {q}] is {weights[level, q]}: weights are at least 0")
+        noisy, weights = answers_of_nodes(tree, workload, self.noisy, self.weights)
         object.__setattr__(self, "noisy", noisy)
         object.__setattr__(self, "weights", weights)
         if self.zeros is not None:
@@ -116,10 +102,8 @@ class JointTables:
                 )
             zeros.flags.writeable = False
             object.__setattr__(self, "zeros", zeros)
-        given = bounds_of(self.sums, workload, tree.size, (self.lower, self.upper))
+        given = bounds_of(self.sums, workload, tree.size, (self.lower, self.upper), whole=True)
         for name, side in zip(("lower", "upper"), given, strict=True):
-            if side is not None and np.any((side != np.floor(side)) & np.isfinite(side.astype(float))):
-                raise ValueError(f"{name} must be whole numbers, or infinite where there is no bound")
             object.__setattr__(self, name, side)
         lower, upper = self.sides
         for v, i in np.argwhere(lower > upper)[:1]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags, Ints
+from models.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,3 +249,20 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"Workload(shape {self.shape}, {len(self.queries)} queries, {self.size:,} answers)"
+
+
+def answers_of_nodes(tree: Tree, workload: Workload, noisy: Any, weights: Any) -> tuple[Array, Array]:
+    """Noisy answers of every node, and the weight of each query on each level, checked."""
+    noisy, weights = exact.as_data("noisy", noisy, 2), exact.as_data("weights", weights, 2)
+    levels, queries = tree.depth + 1, len(workload.queries)
+    if noisy.shape != (tree.size, workload.size):
+        raise ValueError(
+            f"noisy has shape {noisy.shape}; it needs {tree.size} nodes by {workload.size} answers"
+        )
+    if weights.shape != (levels, queries):
+        raise ValueError(
+            f"weights have shape {weights.shape}; they need {levels} levels by {queries} queries"
+        )
+    for level, q in np.argwhere(weights < 0)[:1]:
+        raise ValueError(f"weights[{level}, {q}] is {weights[level, q]}: weights are at least 0")
+    return noisy, weights

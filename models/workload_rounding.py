@@ -121,10 +121,8 @@ class WorkloadRounding(OfChildren):
             )
 
     def _check_rules(self) -> None:
-        given = bounds_of(self.rules, self.workload, self.children, (self.lower, self.upper))
+        given = bounds_of(self.rules, self.workload, self.children, (self.lower, self.upper), whole=True)
         for name, side in zip(("lower", "upper"), given, strict=True):
-            if side is not None and np.any((side != np.floor(side)) & np.isfinite(side.astype(float))):
-                raise ValueError(f"{name} must be whole numbers, or infinite where there is no bound")
             object.__setattr__(self, name, side)
         if self.rules is None:
             return

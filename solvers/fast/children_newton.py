@@ -132,22 +132,10 @@ def _exchange(matrix: Any, k: int) -> None:
 @helper
 def _reduced(p: Any, c: int, at: Any, slope: Any) -> None:
     """The slope of a child's cells less all prices at a point; sets the present prices of its rules."""
-    place, weight, price, sums, cells, rules = (
-        p.place,
-        p.weight[c],
-        p.price,
-        p.work[SUMS],
-        p.cells[c],
-        p.rules[c],
-    )
-    center, linear, low, high, charge, tax = (
-        cells[CENTER],
-        cells[LINEAR],
-        rules[LOW],
-        rules[HIGH],
-        rules[CHARGE],
-        rules[TAX],
-    )
+    place, weight, price, sums, cells = p.place, p.weight[c], p.price, p.work[SUMS], p.cells[c]
+    rules = p.rules[c]
+    center, linear, low, high, charge = cells[CENTER], cells[LINEAR], rules[LOW], rules[HIGH], rules[CHARGE]
+    tax = rules[TAX]
     d, steep, first = p.child[c, D], p.child[c, STEEPNESS], len(weight)
     for i in range(first + len(tax)):
         sums[i] = 0.0
@@ -311,14 +299,8 @@ def _eased(p: Any, c: int, right: Any, found: Any) -> None:
 def _corrected(p: Any, c: int) -> Any:
     """Take the cells and rules with the right signs as active ones; return whether that changes the set."""
     cells, rules, price, sums = p.cells[c], p.rules[c], p.price, p.work[SUMS]
-    center, linear, free, x, slope, active = (
-        cells[CENTER],
-        cells[LINEAR],
-        cells[FREE],
-        cells[X],
-        cells[SLOPE],
-        cells[ACTIVE],
-    )
+    center, linear, free, x, slope = cells[CENTER], cells[LINEAR], cells[FREE], cells[X], cells[SLOPE]
+    active = cells[ACTIVE]
     largest, steepest = 0.0, 0.0
     for j in range(len(x)):
         if free[j] > 0.0:
@@ -445,13 +427,8 @@ def _by_gradients(p: Any, step: Any) -> None:
     """By conjugate gradients, preconditioned as if all cells were active; then it is exact."""
     place, heights, sums = p.place, p.work[HEIGHTS], p.work[SUMS]
     count, size = p.matrix.shape[1], len(step)
-    ease, together, left, gain, one = (
-        np.zeros(size),
-        np.zeros(count),
-        np.zeros(size),
-        np.zeros(size),
-        np.zeros(size),
-    )
+    ease, together, left, gain = np.zeros(size), np.zeros(count), np.zeros(size), np.zeros(size)
+    one = np.zeros(size)
     way, short = p.work[WAY], p.work[SHORT]
     largest, last = 0.0, 0.0
     for c in range(len(p.cells)):
