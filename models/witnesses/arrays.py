@@ -22,10 +22,7 @@ WHOLE = 2**61
 def entry(witness: Witness | None, name: str) -> Any:
     """The entry of this name in a witness; None if it is missing, or there is no witness.
 
-    Raises
-    ------
-    ValueError
-        If the witness is not a mapping.
+    Raises `ValueError` if the witness is not a mapping.
     """
     if witness is None:
         return None
@@ -37,10 +34,7 @@ def entry(witness: Witness | None, name: str) -> Any:
 def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Ints | None:
     """An array of whole numbers, or None if the witness has none of this name; -1 in `shape` is any length.
 
-    Raises
-    ------
-    ValueError
-        If it has another shape, or holds anything but whole numbers under `WHOLE`.
+    Raises `ValueError` if it has another shape, or holds anything but whole numbers under `WHOLE`.
     """
     value = entry(witness, name)
     if value is None:
@@ -63,10 +57,7 @@ def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> I
 def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Floats | None:
     """An array of floats, otherwise as `whole_array`; infinities and NaN are refused.
 
-    Raises
-    ------
-    ValueError
-        If it has another shape, or holds anything but numbers of up to `LARGEST`.
+    Raises `ValueError` if it has another shape, or holds anything but numbers of up to `LARGEST`.
     """
     value = entry(witness, name)
     if value is None:
@@ -84,10 +75,7 @@ def real_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Fl
 def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Array | None:
     """An array of Python ints and Fractions, otherwise as `whole_array`; a float becomes an exact fraction.
 
-    Raises
-    ------
-    ValueError
-        If it has another shape, or holds anything but finite numbers.
+    Raises `ValueError` if it has another shape, or holds anything but finite numbers.
     """
     value = entry(witness, name)
     if value is None:
@@ -106,10 +94,7 @@ def exact_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> A
 def number(witness: Witness | None, name: str) -> Number | None:
     """A finite `int`, `Fraction` or float; None if the witness has none of this name.
 
-    Raises
-    ------
-    ValueError
-        If it is anything else.
+    Raises `ValueError` if it is anything else.
     """
     value = entry(witness, name)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):

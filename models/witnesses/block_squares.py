@@ -44,21 +44,13 @@ def dual_bound(
 
         min over z of ( Σ w ‖Q z − y‖² + s_v·z )  =  Σ w y²  −  ¼ b_vᵀ A_v⁻¹ b_v.
 
-    Parameters
-    ----------
-    tree : Tree
-    workload : Workload
-    data : arrays
-        ``(noisy, weights)`` of the model.
-    information : array of Fractions, shape (depth + 1, 2^attributes)
-        The factor by which A_v scales each effect, by level.
-    price : array, shape (nodes, cells)
-        λ; 0 for leaves.
+    - data: ``(noisy, weights)`` of the model.
+    - information, array of Fractions, shape (depth + 1, 2^attributes): the factor by which A_v scales each
+      effect, by level.
+    - price, array, shape (nodes, cells): λ; 0 for leaves.
 
-    Raises
-    ------
-    ValueError
-        If prices charge an effect that its level does not measure: then the bound would be −∞.
+    Raises `ValueError` if prices charge an effect that its level does not measure: then the bound would be
+    −∞.
     """
     noisy, weights = data
     exists = effects.exists(workload.shape)
@@ -91,16 +83,11 @@ def in_floats(
     w_q Q_qᵀQ_q, the root of the first sum is then wrong by at most √(Σ w_q ‖e_q‖²). For all other rounding,
     the least eigenvalue of A_v takes the place of A_v.
 
-    Parameters
-    ----------
-    tree, workload, data, information, price
-        As in `dual_bound`.
-    x : float array, shape (nodes, cells)
+    - tree, workload, data, information, price: as in `dual_bound`.
+    - x, float array, shape (nodes, cells)
 
-    Returns
-    -------
-    cost, gap, error : float
-        None if a number is not held by floats, or is too large or small, or a level leaves out an effect.
+    Returns: cost, gap, error: None if a number is not held by floats, or is too large or small, or a level
+    leaves out an effect.
     """
     noisy, weights = data
     least = information[:, effects.exists(workload.shape)].min(axis=1)

@@ -22,10 +22,7 @@ def least(data: Data, witness: Witness) -> Fraction:
     case ``(-1, k, ., .)`` is bounded by the k-th set of prices over its remaining domain. Every answer is in
     one of the cases, so the least of their bounds holds for all answers.
 
-    Raises
-    ------
-    ValueError
-        If the witness is malformed.
+    Raises `ValueError` if the witness is malformed.
     """
     nodes, sizes = data.counts.shape
     inner, leaves = data.tree.internal.size, data.tree.leaves.size

@@ -45,12 +45,8 @@ class Chains(NamedTuple):
     def gaps(self, x: Ints, given: Ints | None) -> tuple[Array, Ints]:
         """The exact gap between each chain's cost and the bound that its prices prove; and the prices.
 
-        Parameters
-        ----------
-        x : int array, shape (n,)
-            A feasible answer.
-        given : int array, shape (n + chains,), optional
-            Prices. By default, they are read off x.
+        - x, int array, shape (n,): a feasible answer.
+        - given, int array, shape (n + chains,), optional: Prices. By default, they are read off x.
         """
         if given is None:
             prices, missed = self._read_off(x)

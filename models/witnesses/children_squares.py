@@ -35,17 +35,11 @@ def dual_bound(model: OfChildren, most: Array, point: Array, price: Array, charg
     d z + κ (z − p)² is least at z = t / 2κ, or at the bound of z that is nearest to it. This minimum is
     κp² if t ≤ 0, κp² + most (κ most − t) if t ≥ 2κ most, and κp² − t² / 4κ otherwise.
 
-    Parameters
-    ----------
-    model : OfChildren
-    most : array, shape (children, cells)
-        The most that a cell can hold; infinite where nothing bounds it.
-    point : array, shape (children, cells)
-        p, where the slopes are taken.
-    price : array, shape (cells,)
-        λ, of the parent's cells.
-    charge : array, shape (children, rules.size)
-        ν, of the rules; 0 where the bound that it belongs to is infinite.
+    - most, array, shape (children, cells): the most that a cell can hold; infinite where nothing bounds it.
+    - point, array, shape (children, cells): p, where the slopes are taken.
+    - price, array, shape (cells,): λ, of the parent's cells.
+    - charge, array, shape (children, rules.size): ν, of the rules; 0 where the bound that it belongs to is
+      infinite.
     """
     workload, (noisy, weights) = model.workload, model.data
     limited = np.array(most != math.inf, bool)
@@ -93,17 +87,10 @@ def in_floats(
     by the largest |d| within its rounding error, and by the size of the terms that vanish at a feasible
     answer. So the true gap is at least minus this one, too.
 
-    Parameters
-    ----------
-    x : float array, shape (children, cells)
-        Non-negative.
-    most, price, charge
-        As in `dual_bound`.
+    - x, float array, shape (children, cells): Non-negative.
+    - most, price, charge: as in `dual_bound`.
 
-    Returns
-    -------
-    cost, gap, error : float
-        None if a number is not held by floats, or is too large or small.
+    Returns: cost, gap, error: None if a number is not held by floats, or is too large or small.
     """
     workload, rules, (noisy, weights), (lower, upper) = model.workload, model.rules, model.data, model.sides
     parent = np.zeros(workload.cells) if model.parent is None else np.asarray(model.parent)

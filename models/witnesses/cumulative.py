@@ -56,23 +56,15 @@ def bound(
 ) -> Fraction:
     """The bound that prices prove; see the module's docstring.
 
-    Parameters
-    ----------
-    data : Data
-    prices : float array, shape (internal nodes, sizes)
-        y.
-    rises : integer array, shape (leaves, sizes), or None
-        1 where each leaf's row may rise. Between two such places the prices μ are chosen such that all cells
-        of the row have the same minimum, as far as this is possible with prices ≥ 0.
-    falls : float array, shape (nodes, sizes - 1), or None
-        μ itself, in place of `rises`; negative ones count as 0.
-    domain : Domain, optional
-        A domain within ``0 … total``; by default, all of it.
+    - prices, float array, shape (internal nodes, sizes): y.
+    - rises, integer array, shape (leaves, sizes), or None: 1 where each leaf's row may rise. Between two such
+      places the prices μ are chosen such that all cells of the row have the same minimum, as far as this is
+      possible with prices ≥ 0.
+    - falls, float array, shape (nodes, sizes - 1), or None: μ itself, in place of `rises`; negative ones
+      count as 0.
+    - domain: a domain within ``0 … total``; by default, all of it.
 
-    Raises
-    ------
-    ValueError
-        If prices are not finite, or beyond 2⁶².
+    Raises `ValueError` if prices are not finite, or beyond 2⁶².
     """
     tree, counts = data.tree, data.counts
     nodes, sizes = counts.shape

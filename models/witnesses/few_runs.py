@@ -32,10 +32,7 @@ def exact_rows(witness: Witness | None, name: str, shape: tuple[int, int]) -> li
 
     Entries that no cut uses, ``[r, j]`` with j < r, are never read, and become 0; they may be infinite.
 
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or an entry that is read is not a finite number.
+    Raises `ValueError` if the shape is wrong, or an entry that is read is not a finite number.
     """
     value = entry(witness, name)
     if value is None:
@@ -57,18 +54,13 @@ def exact_rows(witness: Witness | None, name: str, shape: tuple[int, int]) -> li
 def excess(given: WholeSums, noise: Fraction, price: Fraction, rows: list[Exact]) -> Fraction:
     """By how much the potentials' last value may exceed the least cost of a cut, exactly.
 
-    Parameters
-    ----------
-    given : WholeSums
-        The values, n of them.
-    noise, price : Fraction
-        A run of m values costs Σ (v − mean)² + noise/m + price.
-    rows : list of lists
-        One row, d[0 … n], for cuts into any number of runs. The excess is then the sum, over the ends j, of
-        the most by which some ``d[j] − d[i]`` exceeds a run's cost, as a cut has each end at most once. Or k
-        + 1 rows for cuts into k runs, where d[r, j] is compared with d[r − 1, i]. The excess is then the sum,
-        over the rows, of the most by which a ``d[r, j] − d[r − 1, i]`` exceeds a run's cost, as a cut has one
-        run in each row.
+    - given: the values, n of them.
+    - noise, price: a run of m values costs Σ (v − mean)² + noise/m + price.
+    - rows: one row, d[0 … n], for cuts into any number of runs. The excess is then the sum, over the ends j,
+      of the most by which some ``d[j] − d[i]`` exceeds a run's cost, as a cut has each end at most once. Or k
+      + 1 rows for cuts into k runs, where d[r, j] is compared with d[r − 1, i]. The excess is then the sum,
+      over the rows, of the most by which a ``d[r, j] − d[r − 1, i]`` exceeds a run's cost, as a cut has one
+      run in each row.
     """
     floats = [np.array([float(value) for value in row]) for row in rows]
     lows = np.empty((floats[0].size, floats[0].size))

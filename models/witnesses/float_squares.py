@@ -49,11 +49,8 @@ def fit(workload: Workload, noisy: Array, weight: Floats, x: Floats) -> Fit:
     A sum of n terms in any order is wrong by at most 1.01 (n − 1) `UNIT` times the sum of their sizes, for n
     up to 10⁶ (Higham 2002, §4.2). So is Q x; the difference to y adds 1.01 `UNIT` times its own size.
 
-    Parameters
-    ----------
-    workload : Workload
-    noisy, x : arrays, shapes (rows, workload.size) and (rows, cells)
-    weight : float array, shape (workload.size,) or (rows, workload.size)
+    - noisy, x, arrays, shapes (rows, workload.size) and (rows, cells)
+    - weight, float array, shape (workload.size,) or (rows, workload.size)
     """
     held, sizes = workload.answers(x), workload.answers(np.abs(x))
     away = held - noisy
@@ -71,10 +68,6 @@ def off(terms: int, size: Floats) -> Floats:
     Each product 2 w (Q x − y) is wrong by at most 1.01 `UNIT` times its size; their sum with the prices, by
     1.01 `UNIT` times `terms` times all sizes. What is left covers the rounding of `size`.
 
-    Parameters
-    ----------
-    terms : int
-    size : array
-        `Fit.size`, and the sizes of the prices.
+    - size: `Fit.size`, and the sizes of the prices.
     """
     return np.asarray((2 * terms + 8) * (UNIT * size + LEAST))

@@ -19,16 +19,11 @@ NEVER = 1 << 60
 class NodePrices(NamedTuple):
     """Prices read off counts, family by family.
 
-    Attributes
-    ----------
-    agree : bool
-        Whether some prices fit all last and next units. They do if and only if the counts are optimal.
-    root : number
-        The price of a unit at the root.
-    below : array, shape (families, sizes)
-        The price for each internal node's children, in the order of `Tree.internal`; if none fits, one near.
-    clash : str
-        The first family without a fitting price; empty if they agree.
+    - agree: whether some prices fit all last and next units. They do if and only if the counts are optimal.
+    - root: the price of a unit at the root.
+    - below, array, shape (families, sizes): the price for each internal node's children, in the order of
+      `Tree.internal`; if none fits, one near.
+    - clash: the first family without a fitting price; empty if they agree.
     """
 
     agree: bool
@@ -64,16 +59,11 @@ def node_prices(
     the sizes, need a common price between the costliest last and the cheapest next unit. The pass down
     chooses such prices.
 
-    Parameters
-    ----------
-    tree : Tree
-    x, noisy : arrays, shape (nodes, sizes)
-    weights : int64 array, shape (nodes,)
-    domain : ``(lower, upper)``, arrays of that shape, or ``(None, None)`` for 0 and no bound
-    integer : bool
-        Whether units are whole; otherwise they are infinitesimal, and cost the derivative.
-    near : float
-        A count within this distance of an end of its domain is taken to be there.
+    - x, noisy, arrays, shape (nodes, sizes)
+    - weights, int64 array, shape (nodes,)
+    - domain, ``(lower, upper)``, arrays of that shape, or ``(None, None)`` for 0 and no bound
+    - integer: whether units are whole; otherwise they are infinitesimal, and cost the derivative.
+    - near: a count within this distance of an end of its domain is taken to be there.
     """
     rows, never = _rows(tree, x, noisy, weights, domain, integer, near)
     last, following = rows[-2:]

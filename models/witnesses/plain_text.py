@@ -36,17 +36,10 @@ FIRST_LINE = "hierdp proofs 1"
 def write_proofs(path: Path, steps: Iterable[tuple[str, Any, Any, Witness | None]]) -> tuple[int, int]:
     """Write a file of proofs, one step at a time.
 
-    Parameters
-    ----------
-    path : Path
-        The file; replaced if it exists.
-    steps : iterable of tuple
-        ``(name, model, answer, witness)``; the witness is None if the certificate needs none.
+    - path: the file; replaced if it exists.
+    - steps: ``(name, model, answer, witness)``; the witness is None if the certificate needs none.
 
-    Returns
-    -------
-    tuple of int
-        How many problems were written, and how many were left out.
+    Returns: how many problems were written, and how many were left out.
     """
     with path.open("w", encoding="utf-8", newline="\n") as out:
         text = ProofsText(out)
@@ -58,10 +51,7 @@ def write_proofs(path: Path, steps: Iterable[tuple[str, Any, Any, Witness | None
 class ProofsText:
     """Writes proofs to an open file, one step at a time.
 
-    Attributes
-    ----------
-    written, skipped : int
-        How many problems were written, and how many were left out.
+    - written, skipped: how many problems were written, and how many were left out.
     """
 
     def __init__(self, out: IO[str]) -> None:
@@ -121,14 +111,8 @@ def problem_lines(name: str, program: Program, variables: ArrayLike, prices: Arr
 def model_lines(name: str, model: Any, x: Any, witness: Witness | None = None) -> Iterator[str]:
     """The lines of a model's proved answer, or a line that gives the reason why it is left out.
 
-    Parameters
-    ----------
-    name : str
-    model : Model
-    x : array
-        The answer, in the model's shape.
-    witness : dict, optional
-        What the model's certificate needs in addition to x.
+    - x: the answer, in the model's shape.
+    - witness: what the model's certificate needs in addition to x.
     """
     for part, found in exact_proofs(name, model, x, witness):
         if isinstance(found, str):

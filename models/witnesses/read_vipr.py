@@ -62,22 +62,12 @@ class _Constraint(NamedTuple):
 def check_vipr(path: str | Path) -> Proved:
     """Check every step of a certificate.
 
-    Parameters
-    ----------
-    path : path
-        A certificate of version 1.0 or 1.1.
+    - path: a certificate of version 1.0 or 1.1.
 
-    Returns
-    -------
-    Proved
-        The range that it states, in the sense of its objective, if all of it is right.
+    Returns: the range that it states, in the sense of its objective, if all of it is right.
 
-    Raises
-    ------
-    ValueError
-        If a step is wrong or the file is not a certificate. The message names the step.
-    OSError
-        If the file cannot be read.
+    Raises `ValueError` if a step is wrong or the file is not a certificate. The message names the step;
+    `OSError` if the file cannot be read.
 
     Examples
     --------

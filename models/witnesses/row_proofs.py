@@ -106,14 +106,9 @@ def _exact_proof(model: Any, x: Any, witness: Witness, allowed: Callable[[int], 
 class GeneralProof(NamedTuple):
     """What the general theorem says of an answer.
 
-    Attributes
-    ----------
-    objective : int or Fraction
-        The program's value at the answer.
-    bound : int, Fraction, float or None
-        What the prices prove; rounded up if every feasible answer has a whole cost. None: the answer is not
-        feasible.
-    reason : str
+    - objective: the program's value at the answer.
+    - bound: what the prices prove; rounded up if every feasible answer has a whole cost. None: the answer is
+      not feasible.
     """
 
     objective: Number

@@ -39,10 +39,7 @@ class Scaled(NamedTuple):
 def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN included.
 
-    Raises
-    ------
-    ValueError
-        If these are not numbers, or not of this shape.
+    Raises `ValueError` if these are not numbers, or not of this shape.
     """
     try:
         array = np.asarray(values)

@@ -23,13 +23,9 @@ SMALL = 1e-9
 def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
     """Whether x satisfies the total, all sums of children and all domains.
 
-    Parameters
-    ----------
-    tree : Tree
-    x : int64 array, shape (nodes, sizes)
-    total : int
-        What the root's counts must sum to, under 2⁶².
-    domain : ``(lower, upper)``, int64 arrays of that shape, or ``(None, None)`` for 0 … total
+    - x, int64 array, shape (nodes, sizes)
+    - total: what the root's counts must sum to, under 2⁶².
+    - domain, ``(lower, upper)``, int64 arrays of that shape, or ``(None, None)`` for 0 … total
     """
     own, home = rows_of_families(tree)
     sums = np.empty((tree.internal.size + 1, x.shape[1]), np.int64)
@@ -42,11 +38,8 @@ def adds_up(tree: Tree, x: Ints, total: int, domain: Any) -> bool:
 def consistent(tree: Tree, x: Array, least: Any = None, most: Any = None) -> Array:
     """The consistent counts beside x: its leaves within their bounds, and the sums over them.
 
-    Parameters
-    ----------
-    tree : Tree
-    x : float array, shape (nodes, ...)
-    least, most : number, or array of the shape of the leaves' counts, optional
+    - x, float array, shape (nodes, ...)
+    - least, most, number, or array of the shape of the leaves' counts, optional
     """
     leaves = x[tree.leaves]
     if least is not None:
@@ -61,12 +54,8 @@ def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[floa
 
     Sums in floats are used if their error is at most `small`, exact ones otherwise.
 
-    Parameters
-    ----------
-    tree : Tree
-    price : array, shape (inner nodes, ...)
-    x : float array, shape (nodes, ...)
-    small : float
+    - price, array, shape (inner nodes, ...)
+    - x, float array, shape (nodes, ...)
     """
     inner, children = tree.internal, tree.most_children
     if not inner.size:
@@ -88,12 +77,8 @@ def charged_sums(tree: Tree, price: Array, x: Array, small: float) -> tuple[floa
 def broken_sums(tree: Tree, x: Array, total: int | None) -> list[str]:
     """What keeps one count of each node from being whole, non-negative, consistent and of a given total.
 
-    Parameters
-    ----------
-    tree : Tree
-    x : array, shape (nodes,)
-    total : int or None
-        What the root's count must be, if it is given.
+    - x, array, shape (nodes,)
+    - total: what the root's count must be, if it is given.
     """
     found = list(fractional(x))
     found += [f"x >= 0: x[{r}] = {x[r]}" for r in np.flatnonzero(x < 0)]

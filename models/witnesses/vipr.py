@@ -103,10 +103,7 @@ def vipr_lines(name: str, program: Program, variables: ArrayLike, prices: ArrayL
 class ViprFiles:
     """Writes proofs to a folder, one file a problem; what is left out, and why, to ``skipped.txt``.
 
-    Attributes
-    ----------
-    written, skipped : int
-        How many problems were written, and how many were left out.
+    - written, skipped: how many problems were written, and how many were left out.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -86,7 +86,7 @@ def expected(
         Sequence[str] | None,
         Option(
             "Find the shares of levels and queries with the least sum of these variances of GLS, times their "
-            "weights; `plan_out` writes the plan.",
+            "weights; `--plan-out` writes the plan.",
             "LEVEL:QUERY[=WEIGHT]",
         ),
     ] = None,
