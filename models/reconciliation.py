@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, fractional, tolerance_for
-from models.arithmetic.arrays import Array, Flags, Ints
+from models.arithmetic.arrays import Array, Flags, Floats, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible
@@ -33,6 +33,9 @@ class Reconciliation:
                     for each aggregate a,
                     lower ≤ x ≤ upper, and whole if `integer`
 
+    With `factors` F, errors have the covariance ``W = diag(1/w) + F Fᵀ``, and (x − y)ᵀ W⁻¹ (x − y) is
+    minimized, in floats. As a program: Σ w_i u_i² + Σ z_k² with x − y = u + F z.
+
     A series may be part of several aggregates (a region's total and a purpose's), and an aggregate may be
     part of others. `NonNegativeInference` is the same problem along one tree, without upper bounds, and far
     faster for many series.
@@ -49,6 +52,8 @@ class Reconciliation:
         Bounds, which may be infinite. Where both are equal, a series is fixed. Default: 0 and infinity.
     integer : bool
     p : 1, 2 or infinity
+    factors : float array, shape (series, factors), optional
+        Only with p = 2, over the reals.
 
     Raises
     ------
@@ -76,6 +81,7 @@ class Reconciliation:
     upper: ArrayLike | None = None
     integer: bool = False
     p: float = 2
+    factors: ArrayLike | None = None
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "integer": {"integer": True}}
     random_up_to: ClassVar[int] = 1_000
@@ -100,6 +106,13 @@ class Reconciliation:
             raise ValueError(f"p must be 1, 2 or infinity, got {self.p!r}")
         if self.p == math.inf and np.any(weights.astype(float).astype(object) != weights):
             raise ValueError("with p = infinity, weights must be numbers that floats hold")
+        if self.factors is not None:
+            factors = np.array(self.factors, float)
+            if factors.ndim != 2 or len(factors) != base.size or not np.isfinite(factors).all():
+                raise ValueError(f"factors must be finite, with a row for each of the {base.size} series")
+            if self.p != 2 or self.integer:
+                raise ValueError("factors need p = 2 and forecasts that need not be whole")
+            object.__setattr__(self, "factors", read_only(factors))
         for name, value in zip(("aggregate", "part"), links, strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "base", base)
@@ -191,13 +204,28 @@ class Reconciliation:
             np.repeat([1.0, -1.0], [rows.size, part.size]),
         )
         zero = np.zeros(rows.size, np.int64)
-        x = Block("x", base.shape, *self.bounds, self.integer)
+        n, each = base.size, np.arange(base.size)
+        x = Block("x", (n,), *self.bounds, self.integer)
+        if self.factors is not None:
+            shared = np.asarray(self.factors)
+            series, factor = shared.nonzero()
+            count = shared.shape[1]
+            split = (
+                np.concatenate([each, series, each]),
+                np.concatenate([each, n + factor, n + count + each]),
+                np.concatenate([np.ones(n), -shared[series, factor], -np.ones(n)]),
+            )
+            width = 2 * n + count
+            blocks = [x, *(Block(name, (m,), -INFINITY) for name, m in (("shared", count), ("own", n)))]
+            rows_ = [rows_of("errors", (n, width), split, base, base),
+                     rows_of("sums", (rows.size, width), entries, zero, zero)]  # fmt: skip
+            squares = [Term("quadratic", n + np.arange(count)), Term("quadratic", n + count + each, weights)]
+            return Program("Reconciliation", blocks, rows_, squares)
         largest = self.p == math.inf
-        sums = rows_of("sums", (rows.size, base.size + largest), entries, zero, zero)
+        sums = rows_of("sums", (rows.size, n + largest), entries, zero, zero)
         if not largest:
             kind: Kind = "quadratic" if self.p == 2 else "absolute"
-            return Program("Reconciliation", [x], [sums], [Term(kind, np.arange(base.size), weights, base)])
-        n, each = base.size, np.arange(base.size)
+            return Program("Reconciliation", [x], [sums], [Term(kind, each, weights, base)])
         beside = np.tile(each, 2), np.concatenate([each, np.full(n, n)])
         furthest = exact.fractions(weights) * exact.fractions(base)
         below, above = (
@@ -207,19 +235,24 @@ class Reconciliation:
         distance = Block("distance", (1,), 0, INFINITY)
         return Program("Reconciliation", [x, distance], [below, above, sums], [Term("linear", np.array([n]))])
 
-    def _within(self, largest: Number) -> Program:
-        """The program with bounds that all answers keep whose changes are not far above the largest given.
+    def _within(self, objective: Number) -> Program:
+        """The program with bounds that all answers keep whose objective is not far above the one given.
 
-        So the bound by any prices is at most the optimum, or is far above that change, which no answer that
-        keeps all rows then has. Without these bounds, the least error in prices of unbounded series would
-        prove nothing.
+        So the bound by any prices is at most the optimum, or is far above that objective, which no answer
+        that keeps all rows then has. Without these bounds, the least error in prices of series without costs
+        of their own would prove nothing.
         """
         base, weights = map(exact.fractions, self.data)
-        far = 2 * Fraction(largest) + max((weights * np.abs(base)).tolist()) + 1
+        if self.factors is None:
+            reach = (2 * Fraction(objective) + max((weights * np.abs(base)).tolist()) + 1) / weights
+        else:
+            # |x_i − y_i|² is at most W_ii times the objective.
+            variances = 1 / exact.floats(self.data[1]) + (np.asarray(self.factors) ** 2).sum(axis=1)
+            reach = exact.fractions(2 * np.sqrt(variances * (2 * float(objective) + 1)))
         lower, upper = (side.astype(object) for side in self.bounds)
-        lower, upper = np.maximum(lower, base - far / weights), np.minimum(upper, base + far / weights)
-        x, distance = self._program.blocks
-        return replace(self._program, blocks=[replace(x, lower=lower, upper=upper), distance])
+        lower, upper = np.maximum(lower, base - reach), np.minimum(upper, base + reach)
+        x, *others = self._program.blocks
+        return replace(self._program, blocks=[replace(x, lower=lower, upper=upper), *others])
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness is prices of the program's rows."""
@@ -230,13 +263,23 @@ class Reconciliation:
         return {"prices": prices}
 
     def variables(self, x: Any) -> Array:
-        """An answer as all variables of the program: with p = ∞, the largest change, too."""
+        """An answer as all variables of the program: also its largest change, or its errors by factors."""
         at: Array = self._answer(x)
+        if self.factors is not None:
+            return np.concatenate([exact.floats(at), *self._errors(at)])
         if self.p != math.inf:
             return at
         base, weights, exactly = map(exact.fractions, (*self.data, at))
         largest = max((weights * np.abs(exactly - base)).tolist(), default=Fraction(0))
         return exact.joined(at, largest if exact.is_exact(at) else exact.float_above(largest))
+
+    def _errors(self, x: Array) -> tuple[Floats, Floats]:
+        """The least costly errors of the factors and of each series that give x."""
+        away, weights = exact.floats(x) - exact.floats(self.data[0]), exact.floats(self.data[1])
+        factors = np.asarray(self.factors)
+        system = np.eye(factors.shape[1]) + factors.T @ (weights[:, None] * factors)
+        shared = np.linalg.solve(system, factors.T @ (weights * away))
+        return shared, away - factors @ shared
 
     def relaxed(self) -> Self | None:
         """The same over the reals."""
@@ -246,6 +289,9 @@ class Reconciliation:
         """Σ w |x − y|^p; an `int` or a `Fraction` if data and answer are exact."""
         base, weights = self.data
         x = self._answer(x)
+        if self.factors is not None:
+            shared, own = self._errors(x)
+            return float(exact.floats(weights) @ own**2 + shared @ shared)
         if self.p != math.inf:
             return distance(x, base, int(self.p), weights)
         if all(map(exact.is_exact, (x, base, weights))):
@@ -292,7 +338,8 @@ class Reconciliation:
             In floats, bounds and sums may be broken by a tolerance.
         witness : mapping, optional
             ``prices``, shape (aggregates,), in the order of the aggregates' numbers. With p = ∞, those of
-            the program's rows: each change from below and from above, shape (series,), come first.
+            the program's rows: each change from below and from above, shape (series,), come first. So do
+            those of each error with `factors`.
         """
         x = self._answer(x)
         objective, broken = self.objective(x), self.violations(x)
@@ -303,10 +350,11 @@ class Reconciliation:
         prices = entry(witness, "prices")
         prices = np.zeros(self._program.matrix.shape[0], np.int64) if prices is None else np.asarray(prices)
         at = self.variables(x)
-        program = self._program if self.p != math.inf else self._within(at[-1])
+        separable = self.p != math.inf and self.factors is None
+        program = self._program if separable else self._within(objective)
         proof = lagrangian_certificate(program, at, prices)
         reason = proof.reason if proof.optimal or proof.bound is None else LEFT
-        if exact.is_exact(x) and all(map(exact.is_exact, self.data)):
+        if self.factors is None and exact.is_exact(x) and all(map(exact.is_exact, self.data)):
             return replace(proof, reason=reason)
         bound, gap = proof.bound, proof.gap
         if bound is not None and gap is not None and gap < INFINITY:

@@ -12,6 +12,7 @@ the gap that is left, as whole forecasts along crossed hierarchies are NP-hard i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -43,11 +44,53 @@ def solve_reconciliation(model: Reconciliation) -> tuple[Array, Witness]:
     """
     if model.p != 2:
         raise NoFastPath("Reconciliation: only squared changes have a fast path")
+    if model.factors is not None:
+        return _with_factors(model)
     prices, x = _relaxed(model)
     if not model.integer:
         return x, {"prices": prices}
     tree = model.links[1].size == np.unique(model.links[1]).size
     return _exchanged(model, x) if tree else _rounded(model, x, prices)
+
+
+def _with_factors(model: Reconciliation) -> tuple[Floats, Witness]:
+    """The optimum of correlated errors: Newton's method on the factors' errors z.
+
+    For given z it is the problem of uncorrelated errors about y + F z. Its cost plus z² is convex in z, and
+    quadratic as long as the same forecasts are inside their bounds.
+    """
+    base, weights = (part.astype(float) for part in model.data)
+    lower, upper = (side.astype(float) for side in model.bounds)
+    factors = np.asarray(model.factors)
+    plain = replace(model, factors=None)
+    rows = plain.program().matrix.astype(float).tocsr()
+    half, z, prices = 0.5 / weights, np.zeros(factors.shape[1]), np.zeros(rows.shape[0])
+
+    def at(z: Floats) -> tuple[float, Floats, Floats, Floats]:
+        moved = replace(plain, base=base + factors @ z)
+        prices, x = _relaxed(moved)
+        own = x - moved.data[0]
+        return float(weights @ own**2 + z @ z), prices, x, own
+
+    cost, prices, x, own = at(z)
+    for _ in range(_ROUNDS):
+        slope = 2 * (z - factors.T @ (weights * own))
+        free = (x > lower) & (x < upper)
+        inside = free[:, None] * factors
+        system = _system(rows, half, free)
+        moves = inside - (half * free)[:, None] * (rows.T @ system.solve(np.asarray(rows @ inside)))
+        curve = 2 * (np.eye(z.size) - factors.T @ (weights[:, None] * (moves - factors)))
+        step = -np.linalg.solve(curve, slope)
+        length, gain = 1.0, -float(slope @ step)
+        if not gain > 1e-15 * cost:
+            break
+        while (found := at(z + length * step))[0] > cost - 1e-4 * length * gain and length > 1e-6:
+            length /= 2
+        if not found[0] < cost:  # by rounding
+            break
+        z = z + length * step
+        cost, prices, x, own = found
+    return x, {"prices": np.concatenate([-2 * weights * own, prices])}
 
 
 def _relaxed(model: Reconciliation) -> tuple[Floats, Floats]:
@@ -98,10 +141,15 @@ def _length(slope: Callable[[float], float]) -> float:
 
 def _newton_step(rows: Any, half: Floats, free: Flags, broken: Floats) -> Floats:
     """The solution of ``A D Aᵀ step = broken``; a sum without free series has the diagonal of free ones."""
+    return np.asarray(_system(rows, half, free).solve(broken))
+
+
+def _system(rows: Any, half: Floats, free: Flags) -> Any:
+    """``A D Aᵀ``, factorized."""
     system = (rows @ scipy.sparse.diags(half * free) @ rows.T).tocsc()
     whole = np.asarray(rows.power(2) @ half)
     system += scipy.sparse.diags(np.where(system.diagonal() > 0, 1e-14, 1.0) * whole)
-    return np.asarray(splu(system, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(broken))
+    return splu(system, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
 
 def _exchanged(model: Reconciliation, near: Floats) -> tuple[Ints, Witness]:

@@ -74,6 +74,36 @@ def test_largest_changes_over_the_reals_are_proved(kind, backend):
     assert checked > 5
 
 
+def with_factors(seed):
+    rng = np.random.default_rng(seed)
+    model = Reconciliation.random(rng, int(rng.integers(6, 40)))
+    factors = rng.normal(size=(model.data[0].size, int(rng.integers(1, 9)))) * rng.choice([0.1, 1, 10])
+    return replace(model, integer=False, factors=factors)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_correlated_errors_are_proved(seed):
+    model = with_factors(seed)
+    try:
+        x, witness = answer(model)
+    except NoFastPath:
+        return
+    proof = model.certificate(x, witness)
+    assert proof.optimal
+    other = solve(model, "clarabel")
+    slack = 1e-5 * max(1.0, float(other.objective))  # the backend's own tolerance
+    assert abs(proof.objective - other.objective) <= slack
+    rng = np.random.default_rng(seed)
+    weights, factors = model.data[1].astype(float), model.factors
+    inverse = np.linalg.inv(np.diag(1 / weights) + factors @ factors.T)
+    away = x - model.data[0]
+    assert proof.objective == pytest.approx(away @ inverse @ away, rel=1e-6)  # inverses of condition 1e5
+    for _ in range(20):  # whatever the prices, the bound is one
+        prices = witness["prices"] * rng.uniform(0.5, 2, witness["prices"].size)
+        bound = model.certificate(x, {"prices": prices}).bound
+        assert bound is None or bound <= proof.objective * (1 + 1e-7)
+
+
 @settings(deadline=None)
 @given(instances(Reconciliation, 40))
 def test_forecasts_over_the_reals_are_proved(model):
@@ -129,6 +159,8 @@ def test_fixed_series_stay():
         ({"lower": [0, 5, 0], "upper": [9, 4, 9]}, "series 1: the lower bound 5 is above the upper bound 4"),
         ({"lower": ["a", 0, 0]}, "lower must be numbers"),
         ({"p": 3}, "p must be 1, 2 or infinity"),
+        ({"factors": [[1.0], [2.0]]}, "a row for each of the 3 series"),
+        ({"factors": np.ones((3, 1)), "integer": True}, "need p = 2"),
         ({"p": np.inf, "weights": [2**60 + 1, 1, 1]}, "numbers that floats hold"),
     ],
 )
