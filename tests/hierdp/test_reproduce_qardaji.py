@@ -86,7 +86,7 @@ def test_algorithms_as_printed_and_corrected(frames):
     table = frames["algorithms"]
     complete = table[table.b**table.h == table.N]
     two = complete[complete.h == 2]
-    np.testing.assert_allclose(two.Algorithm_2_mended, two.exact, rtol=0.01)
+    np.testing.assert_allclose(two.Algorithm_2_corrected, two.exact, rtol=0.01)
     assert (table.Algorithm_2_as_printed > 1e6).all()
 
 

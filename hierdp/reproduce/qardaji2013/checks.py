@@ -69,9 +69,9 @@ def slips() -> Part:
             {
                 "N": n, "b": b, "h": h,
                 "V_down_of_the_top_as_printed": algorithms.estimates_as_printed(b, shares).below[-1],
-                "mended": algorithms.estimates(b, shares).below[-1],
+                "corrected": algorithms.estimates(b, shares).below[-1],
                 "Algorithm_2_as_printed": algorithms.mean_variance_as_printed(n, b, shares),
-                "Algorithm_2_mended": round(algorithms.mean_variance(n, b, shares), 2),
+                "Algorithm_2_corrected": round(algorithms.mean_variance(n, b, shares), 2),
                 "exact": round(exact(n, b), 2),
             }
         )  # fmt: skip
