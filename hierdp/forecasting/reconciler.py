@@ -343,7 +343,7 @@ def _by_themselves(
 
 
 def shrinkage(residuals: Floats) -> tuple[float, Floats]:
-    """How much to shrink the covariance of residuals to its diagonal, at least 10⁻⁶; and residuals less means.
+    """How much to shrink residuals' covariance to its diagonal, at least 10⁻⁶; and residuals less means.
 
     The estimated variance of all correlations over their sum of squares (Schäfer & Strimmer 2005, target D),
     in linear time of the series, as sums over pairs of series are squares of sums over series.
