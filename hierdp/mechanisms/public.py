@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
@@ -30,9 +30,6 @@ OF_REGIONS = "regions (`regions`) or of all groups, with their regions (`groups`
 OF_TABLES = "regions (`regions`)"
 OF_CATEGORIES = "categories (`--attribute NAME=CATEGORIES or --plan|attributes={name: [...]}`)"
 OF_AXES = "regions (`--regions|(hierarchy, column)`)"
-OF_GROUPS = "groups (`groups`){hide}"
-HIDE = ", or protect their number (`group_budget`)"
-NOT_NEEDED = "`{name}` does not apply: {why}. Leave it out"
 
 R = TypeVar("R", bound=Release)
 
@@ -54,6 +51,40 @@ class Public:
         return replace(made, settings=settings).taking_as_public(**self.words)
 
 
+class _List(NamedTuple):
+    """One of a release's lists: given in public, or, if the caller says so, as seen in the data.
+
+    - entry: that of the manifest's `taken_as_public`, with `words` if the list is seen, and if it is given.
+    - name: the option that says so, and whether it is `said`.
+    - why: why it does not apply, such as that there is a list; empty if it does.
+    - what, listed: what has no list, and what to give.
+    """
+
+    entry: str
+    words: tuple[str, str]
+    name: str
+    said: bool
+    why: str
+    what: str
+    listed: str
+
+
+def _public(*lists: _List) -> Public:
+    """What the lists are.
+
+    Raises `InputError` if there is neither a public list nor the statement that the data replace it, or if
+    there are both.
+    """
+    faults = [NO_LIST.format_map(one._asdict()) for one in lists if not one.said and not one.why]
+    if faults:
+        raise InputError("; and ".join(faults))
+    for one in lists:
+        if one.said and one.why:
+            raise InputError(f"`{one.name}` does not apply: {one.why}. Leave it out")
+    words = {one.entry: one.words[0 if one.said else 1] for one in lists}
+    return Public(words, {one.name: True for one in lists if one.said})
+
+
 def public_groups(
     regions: Hierarchy | None,
     groups: object,
@@ -62,90 +93,54 @@ def public_groups(
     can_hide: bool = False,
     hidden: bool = False,
 ) -> Public:
-    """Where the regions and groups of a table of groups come from.
+    """Where the regions and groups of a table of groups come from; raises as `_public`.
 
     - groups: the table of all groups, which has their regions; or None.
     - regions_from_data, groups_from_data: as the caller says.
     - can_hide, hidden: whether the mechanism can protect the number of groups, and whether it does.
-
-    Raises `InputError` if there is neither a public list nor the statement that the data replace it, or if
-    there are both.
     """
-    faults = []
-    if regions is None and groups is None and not regions_from_data:
-        faults.append(_no_list("regions", OF_REGIONS, "regions_from_data"))
-    if groups is None and not hidden and not groups_from_data:
-        hide = HIDE if can_hide else ""
-        faults.append(_no_list("groups", OF_GROUPS.format(hide=hide), "groups_from_data"))
-    if faults:
-        raise InputError("; and ".join(faults))
-    if regions_from_data and (regions is not None or groups is not None):
-        which = "regions" if regions is not None else "groups, with their regions,"
-        _refuse("regions_from_data", f"the {which} are listed")
-    if groups_from_data and groups is not None:
-        _refuse("groups_from_data", "the groups are listed")
-    if groups_from_data and hidden:
-        _refuse("groups_from_data", "`group_budget` protects the number of groups")
-    seen_or = {True: SEEN_REGIONS, False: TABLE_OF_GROUPS if regions is None else TABLE_OF_REGIONS}
-    which = PROTECTED_GROUPS if hidden else SEEN_GROUPS if groups is None else TABLE_OF_GROUPS
-    words = {"regions": seen_or[bool(regions_from_data)], "which_groups": which}
-    return Public(words, _settings(regions_from_data=regions_from_data, groups_from_data=groups_from_data))
+    of_regions = "the regions are listed" if regions is not None else ""
+    of_groups = "`group_budget` protects the number of groups" if hidden else ""
+    words = SEEN_REGIONS, TABLE_OF_REGIONS
+    if groups is not None:
+        of_regions, of_groups = (
+            of_regions or "the groups, with their regions, are listed",
+            "the groups are listed",
+        )
+        words = words if regions is not None else (SEEN_REGIONS, TABLE_OF_GROUPS)
+    of_them = "groups (`groups`)" + (", or protect their number (`group_budget`)" if can_hide else "")
+    which = SEEN_GROUPS, PROTECTED_GROUPS if hidden else TABLE_OF_GROUPS
+    return _public(
+        _List("regions", words, "regions_from_data", regions_from_data, of_regions, "regions", OF_REGIONS),
+        _List("which_groups", which, "groups_from_data", groups_from_data, of_groups, "groups", of_them),
+    )
 
 
 def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -> Public:
-    """Where the regions of a table's axes come from.
+    """Where the regions of a table's axes come from; raises as `_public`.
 
     - axes: the axes of regions by name; None where there is no list. Axes of numbers and dates are not among
       them: the caller gives their bins.
-
-    Raises `InputError` (see `public_groups`).
     """
     seen = [name for name, hierarchy in axes.items() if hierarchy is None]
-    if seen and not regions_from_data:
-        raise InputError(_no_list(f"regions of {listed(seen)}", OF_AXES, "regions_from_data"))
-    if regions_from_data and not seen:
-        _refuse("regions_from_data", "the regions are listed" if axes else "no axis has regions")
-    words = {"regions": SEEN_REGIONS if seen else TABLE_OF_REGIONS} if axes else {}
-    return Public(words, _settings(regions_from_data=regions_from_data))
+    why = "" if seen else "the regions are listed" if axes else "no axis has regions"
+    words, what = (SEEN_REGIONS, TABLE_OF_REGIONS), f"regions of {listed(seen)}"
+    found = _public(_List("regions", words, "regions_from_data", regions_from_data, why, what, OF_AXES))
+    return found if axes else Public({}, found.settings)
 
 
 def public_tables(
     regions: Hierarchy | None, regions_from_data: bool, unlisted: Sequence[str], attributes_from_data: bool
 ) -> Public:
-    """Where the regions and the categories of a table of attributes come from.
+    """Where the regions and the categories of a table of attributes come from; raises as `_public`.
 
     - unlisted: the attributes without a list of categories.
-
-    Raises `InputError` (see `public_groups`).
     """
-    faults = []
-    if regions is None and not regions_from_data:
-        faults.append(_no_list("regions", OF_TABLES, "regions_from_data"))
-    if unlisted and not attributes_from_data:
-        what = f"categories of {listed(unlisted)}"
-        faults.append(_no_list(what, OF_CATEGORIES, "attributes_from_data"))
-    if faults:
-        raise InputError("; and ".join(faults))
-    if regions_from_data and regions is not None:
-        _refuse("regions_from_data", "the regions are listed")
-    if attributes_from_data and not unlisted:
-        _refuse("attributes_from_data", "every attribute has a list of categories")
-    words = {
-        "regions": SEEN_REGIONS if regions is None else TABLE_OF_REGIONS,
-        "categories": SEEN_CATEGORIES if unlisted else LISTED_CATEGORIES,
-    }
-    return Public(
-        words, _settings(regions_from_data=regions_from_data, attributes_from_data=attributes_from_data)
+    of_regions = "" if regions is None else "the regions are listed"
+    of_them = "" if unlisted else "every attribute has a list of categories"
+    places, named = (SEEN_REGIONS, TABLE_OF_REGIONS), (SEEN_CATEGORIES, LISTED_CATEGORIES)
+    what, said = f"categories of {listed(unlisted)}", attributes_from_data
+    return _public(
+        _List("regions", places, "regions_from_data", regions_from_data, of_regions, "regions", OF_TABLES),
+        _List("categories", named, "attributes_from_data", said, of_them, what, OF_CATEGORIES),
     )
-
-
-def _settings(**from_data: bool) -> dict[str, bool]:
-    return {name: True for name, said in from_data.items() if said}
-
-
-def _no_list(what: str, listed: str, name: str) -> str:
-    return NO_LIST.format(what=what, listed=listed, name=name)
-
-
-def _refuse(name: str, why: str) -> None:
-    raise InputError(NOT_NEEDED.format(name=name, why=why))
