@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, overload
@@ -12,7 +12,7 @@ from hierdp import execution
 from hierdp.errors import InputError
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read
-from hierdp.record.step import Problem, Proved, Solving, Step, run_task, solve_each
+from hierdp.record.step import Proved, Solving, Step, run_task
 from models import Model
 
 T = TypeVar("T")
@@ -97,14 +97,6 @@ class Steps:
         step = self._solving(name, model, problems)
         self.add(step)
         return step
-
-    def each(
-        self, make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], what: str
-    ) -> Iterator[Step]:
-        """`solve_each`; every step is kept."""
-        for step in solve_each(make, tasks, self._solving, what):
-            self.add(step)
-            yield step
 
     def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[T]:
         """`hierdp.record.step.run_each`; every step is kept."""

@@ -233,12 +233,7 @@ class Solving(Protocol):
 
 @runtime_checkable
 class SolvingEach(Protocol):
-    """Solves problems that do not depend on each other as it finds best."""
-
-    def each(
-        self, make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], what: str, /
-    ) -> Iterator[Step]:
-        """See `solve_each`."""
+    """Solves problems of tasks that do not depend on each other as it finds best."""
 
     def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str, /) -> Iterator[T]:
         """See `run_each`."""
@@ -247,35 +242,30 @@ class SolvingEach(Protocol):
 def solve_each(
     make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
 ) -> Iterator[Step]:
-    """Solve problems that do not depend on each other, in their order.
+    """Solve problems that do not depend on each other, in their order; see `run_each`.
 
     - make: makes a task's problems; a module-level function.
-    - tasks: arguments of `make`. The fast path may solve them in other processes; see `execution.each`.
-      Others take each task when its turn comes.
-    - what: for the progress bar.
     """
-    if isinstance(solving, SolvingEach):
-        yield from solving.each(make, tasks, what)
-    elif solving == Step.solve:
-        for steps in execution.each(_solve_task, list(tasks), what, (make,)):
-            yield from steps
-    else:
-        yield from (solving(*problem) for task in tasks for problem in make(*task))
+    for steps in run_each(partial(_solve_task, make), tasks, solving, what):
+        yield from steps
 
 
 def run_each(
-    work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], solving: Solving, what: str
+    work: Callable[..., T], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
 ) -> Iterator[T]:
-    """The results of tasks that do not depend on each other, but whose problems do, in their order.
+    """The results of tasks that do not depend on each other, but whose problems may, in their order.
 
     - work: takes what solves problems and a task's arguments; a module-level function.
-    - tasks: a release may run them in other processes; see `execution.each`. Each is taken when its turn
-      comes.
+    - tasks: a release, and the fast path, may run them in other processes; see `execution.each`. Each is
+      taken when its turn comes.
     - what: for the progress bar.
     """
+    if not isinstance(solving, SolvingEach) and solving != Step.solve:
+        return (work(solving, *task) for task in tasks)
+    items = tasks if isinstance(tasks, Sequence) else list(tasks)
     if isinstance(solving, SolvingEach):
-        return solving.run_each(work, tasks, what)
-    return (work(solving, *task) for task in tasks)
+        return solving.run_each(work, items, what)
+    return execution.each(work, items, what, (solving,))
 
 
 def run_task(work: Callable[..., T], solving: Solving, *task: Any) -> tuple[T, list[Step]]:
@@ -289,5 +279,5 @@ def run_task(work: Callable[..., T], solving: Solving, *task: Any) -> tuple[T, l
     return work(solve, *task), steps
 
 
-def _solve_task(make: Callable[..., Sequence[Problem]], *task: Any) -> list[Step]:
-    return [Step.solve(*problem) for problem in make(*task)]
+def _solve_task(make: Callable[..., Sequence[Problem]], solving: Solving, *task: Any) -> list[Step]:
+    return [solving(*problem) for problem in make(*task)]

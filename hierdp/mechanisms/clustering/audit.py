@@ -49,8 +49,8 @@ def _cases() -> Iterator[Case]:
     for method, change, before, after, epsilon, options in rows:
         tables = Histogram.of(before), Histogram.of(after)
         run = partial(_run, method=method, epsilon=epsilon, **options)
-        told_of = "; ".join([change, *(f"{name} {value:g}" for name, value in options.items())])
-        yield Case("clustering", method, told_of, tables, ("bin",), run)
+        words = "; ".join([change, *(f"{name} {value:g}" for name, value in options.items())])
+        yield Case("clustering", method, words, tables, ("bin",), run)
 
 
 # --- through the reader of tables ----------------------------------------------------------------------

@@ -72,15 +72,15 @@ def php(
     for number in range(1, rounds + 1):
         ends = [(first, end) for first, end in ends if end - first > 1]
         scores = partial(cut_scores, clusters=ends, penalty=penalty)
-        asked_next = query.choices(
+        choice = query.choices(
             cut_query(number), SENSITIVITY, of_a_round, [end - first for first, end in ends], scores
         )
-        made.append(Round(ends, measure(asked_next).answers.tolist()))
+        made.append(Round(ends, measure(choice).answers.tolist()))
         ends = made[-1].parts
     cuts = [cut for each in made for cut in each.cuts]
     costs = partial(_cost_scores, rounds=made, penalty=penalty)
-    asked_next = query.choices(NUMBER, SENSITIVITY, for_clusters / 2, [len(cuts) + 1], costs)
-    starts = np.sort(np.array([0, *cuts[: int(measure(asked_next).answers[0])]]))
+    choice = query.choices(NUMBER, SENSITIVITY, for_clusters / 2, [len(cuts) + 1], costs)
+    starts = np.sort(np.array([0, *cuts[: int(measure(choice).answers[0])]]))
     clusters = np.repeat(np.arange(starts.size), np.diff(np.append(starts, bins)))
     sums = measure(query.sums(SUMS, for_sums, clusters)).answers
     return of_clusters(clusters, sums, {"share": share, "rounds": rounds})
