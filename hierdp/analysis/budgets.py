@@ -39,7 +39,6 @@ class Split:
       the levels that are measured, with the weights a_i that these shares imply. For H_b this is the whole
       problem. For H_b^c it proves the KKT conditions: moving a little budget from one level to another gains
       nothing.
-    - rounds: rounds of the iteration.
     """
 
     shares: Floats
@@ -108,7 +107,6 @@ def iterated(queries: Queries, branching: int, epsilon: float, start: ArrayLike 
     can have share 0 at a local optimum. In a deep tree the iteration drops many levels; a hierarchy with a
     larger branching factor remains.
 
-    - queries: see `hierdp.analysis.queries`.
     - start, shape (h,): initial shares (scaled to ε). Default: equal shares, as in the paper. A share of 0
       stays 0.
 

@@ -227,7 +227,6 @@ def flat_is_best(
 ) -> int:
     """The largest n such that no hierarchy beats the flat method on 1 … n bins; b is from `branchings`.
 
-    - most: the largest n to try.
     - at: maps n to the workload over n bins per dimension.
     - hierarchy: maps the workload and b to a mean variance for ε = 1. Default: H_b^c with equal budgets.
     """

@@ -28,7 +28,6 @@ def plain(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) ->
 
     - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
       root.
-    - axis: the queries; default: all ranges.
     """
     used = nodes_used(bins, branching, axis)
     return float(np.dot(np.asarray(used, float), np.asarray(variance, float))) / axis.queries(bins)
@@ -74,7 +73,6 @@ def consistent(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANG
 
     - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
       root; infinite for a level that is not measured. The leaves must be measured.
-    - axis: the queries; default: all ranges.
 
     >>> round(consistent(512, 23, [2 * 2**2] * 2), 2)
     114.01

@@ -21,7 +21,6 @@ def noise_given_structure(bins: int, first: ArrayLike, epsilon: float, axis: Axi
 
     - first, shape (buckets,): first bin of each bucket, strictly increasing from 0.
     - epsilon: ε₂, the budget for the counts.
-    - axis: the queries; default: all ranges.
 
     With one bin per bucket it is the flat method.
 

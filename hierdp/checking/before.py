@@ -44,9 +44,6 @@ Manifest = Mapping[str, Any]
 def upgraded(release: Written, proofs: Path, limit: int) -> Written:
     """The release with its measurements and the settings of newer ones; unchanged if it has measurements.
 
-    - proofs: its file of proofs, if it has one.
-    - limit: limit on the memory for reading that file, in bytes.
-
     Raises `Differs` if the measurements cannot be recovered.
     """
     manifest = release.manifest

@@ -35,7 +35,6 @@ def refuse_or_announce(
 ) -> None:
     """Refuse a check that may take more than ten minutes, or a minute for each GB; announce a long one.
 
-    - table: the released table.
     - limit: the memory that is allowed, or that the size of the release justifies, in bytes.
     - all_steps: whether all steps are compared with the general theorem, and not only a sample.
 

@@ -33,7 +33,6 @@ def export(
 ) -> tuple[int, int]:
     """Write each step of a release, with its answer and prices, to a folder.
 
-    - release: the release's folder.
     - folder: created if it does not exist. No file is replaced.
     - limit: limit on the memory for reading the release, in bytes. Default: what its size justifies.
     - form ({"text", "vipr"}): one file ``proofs.txt`` for the checker of docs/theorem, or a VIPR 1.1

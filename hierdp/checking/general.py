@@ -27,7 +27,6 @@ class GeneralCheck:
     answer is feasible, and `models.lagrangian_bound` computes the bound, in whole numbers and fractions. The
     model's own certificate, cost and constraints are not used.
 
-    - lines: the manifest's lines of the steps.
     - every: compare every step. Otherwise every k-th, with the least power of two k such that these are at
       most `MOST_PROBLEMS`, and have at most `MOST_VARIABLES` variables in all. Programs may have more
       variables than answers: these are limited to twice as many, evenly over the steps.

@@ -143,7 +143,6 @@ def _replayed(rerun: Rerun, saved: Replay) -> CheckResult | NotKept:
 class _Proofs:
     """The saved steps of a file that is read once; `prove` checks the one that was read last.
 
-    - lines: the manifest's lines of the steps.
     - optimal: whether all answers must be optimal.
     - older: whether the release is of format 0.2, which left out large steps.
 

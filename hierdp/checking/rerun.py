@@ -30,11 +30,7 @@ QUERIES = "budget: queries"
 class Rerun:
     """Runs a mechanism's function with recorded measurements, and compares what it gives with the release.
 
-    - checking: with `rerun`.
     - proofs: its file of proofs, if it has one, in which older releases have their noisy counts.
-    - limit: limit on the memory for reading that file, in bytes.
-
-    - recorded: what answers the queries.
     """
 
     def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:

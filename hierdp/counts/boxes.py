@@ -25,7 +25,6 @@ class BoxTree:
     """A tree whose nodes are boxes of bins.
 
     - tree: all leaves are at the last level, one for each bin, in C order.
-    - shape: bins along each axis.
     - low, high, int64 arrays, shape (nodes, axes): a node contains the bins ``low[v] … high[v] − 1``, along
       each axis.
     """

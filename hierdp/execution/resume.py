@@ -105,7 +105,6 @@ def runs(
     Tasks run by `hierdp.execution.each`, so the function must be defined in a module.
 
     - cases: the cases, identified by their ``repr`` or by `names`.
-    - shared: data, settings and seed, as given to `keeping`.
     """
     keys = [repr(case) for case in cases] if names is None else list(names)
     keys = [f"{function.__module__}.{function.__qualname__} {name}" for name in keys]

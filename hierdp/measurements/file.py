@@ -105,8 +105,6 @@ class MeasurementsFile(Sequence[Measurement]):
 
     - folder: the folder of the file, which is deleted with this object.
 
-    - spends: the lines of the budget.
-
     Raises `ValueError` if it is not a file of measurements; while reading, if its rows are not those of the
     spends. The message names the first difference.
     """

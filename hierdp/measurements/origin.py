@@ -14,7 +14,6 @@ from hierdp.measurements.file import NAME
 class SameNoise:
     """The release whose measurements another one was made from.
 
-    - mechanism: its method.
     - sums: its `SHA256SUMS`, whose digest is its fingerprint, and which has the digest of its measurements.
     - account: its entry in the account that it was charged to.
     """

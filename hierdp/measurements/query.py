@@ -52,7 +52,6 @@ class Query:
     - sensitivity: the most that one person changes: in L1 norm for double-geometric noise, in L2 norm for
       Gaussian noise, and of a score for a private choice.
     - loss: the share of the budget: ε, or ρ for Gaussian noise.
-    - answers: the number of answers.
     - of: from the true counts to the answers without noise: an array, or arrays of them in their order if
       they are `in_parts`. For a private choice, to an array of scores for each answer; if they are made in
       sequence, to a function from those made so far to the next scores.
@@ -185,7 +184,6 @@ def over_threshold(
     - loss: ε.
     - answers: the number of all counts, also of those that are 0.
     - of: from the true counts to the positions of the positive ones, in ascending order, and these counts.
-    - least: the threshold.
     """
     hidden = Threshold(changes, least)
     return Query(name, changes.in_all, loss, answers, of, dropping(least), threshold=hidden)

@@ -82,7 +82,6 @@ class OfLevel:
     The answers are taken in parts, whole nodes one after the other. Those of the last level are not held.
 
     - query: with a `level`.
-    - spend: its noise.
     - before: the level that was measured before, which is overwritten.
     """
 
@@ -180,7 +179,6 @@ class CountNoise(NamedTuple):
 class Recovered(NamedTuple):
     """The noisy counts of a measurement, as the release is computed from them.
 
-    - query: as the budget names it.
     - noisy (int64 array)
     """
 

@@ -78,8 +78,6 @@ class RowIntervals:
     - value: unbiased estimates; NaN where none is known.
     - half: what their errors exceed with at most the probability of a miss.
     - down: that downwards, if it differs; infinite where nothing is known.
-    - high: the largest possible count.
-    - whole: whether counts are whole numbers.
 
     >>> found = RowIntervals(np.array([3.4, -9.0]), np.array([5.2, 4.0]))
     >>> found.ends()
@@ -156,10 +154,7 @@ class Estimate(NamedTuple):
 
 
 def checked_confidence(confidence: float) -> float:
-    """The confidence, if it is one.
-
-    Raises `InputError`.
-    """
+    """The confidence, if it is one."""
     if isinstance(confidence, bool) or not 0 < confidence < 1:
         raise InputError(f"the confidence must be between 0 and 1, such as 0.9; got {confidence}")
     return float(confidence)
@@ -189,7 +184,6 @@ def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN
     may be 0 nearly always.
 
     - miss: the probability, of both tails together.
-    - noises: the laws, by their names in a budget.
 
     >>> round(half_width(100.0, 0.1), 2), round(half_width(100.0, 0.05, [GEOMETRIC]), 2)
     (16.95, 22.2)
@@ -221,7 +215,6 @@ def down_if_shown(
     - value: whole noisy counts.
     - above (array of that shape): the limit of each, or a larger number, which gives a larger distance.
     - miss: the probability, of both ends together.
-    - noises: the laws, by their names in a budget.
 
     Returns: at most `value`: true counts are at least 0.
 
@@ -331,8 +324,6 @@ def chain(
     - nodes, shape (nodes,): those of the sum.
     - own: the bounds of their sum, which fail with the probability ``miss * (1 - REST)``.
     - miss: the probability that any bound fails.
-    - most: the largest count of all.
-    - noises: the laws of the noise.
 
     Returns: None if no node that they are in was measured.
     """
@@ -354,7 +345,6 @@ def chain(
 def lifted(mask: Flags, parents: Sequence[Ints], every: bool) -> Flags:
     """Which regions of a level above have a selected one in them, or none that is not.
 
-    - mask: the selected regions of a level.
     - parents: for each level from there up, each region's parent.
     """
     for parent in parents:

@@ -84,8 +84,6 @@ class Deadline:
     A backend that exceeds it is stopped some seconds later, or, while it is still stating the program, half a
     minute later (`GRACE_SECONDS` and `STARTING_SECONDS` of `solvers.worker`).
 
-    - step: the step's name, for messages.
-    - limit: seconds for the step; None for no limit.
     - end: the time at which the limit is reached, by `clock`.
     """
 

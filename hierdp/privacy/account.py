@@ -57,7 +57,6 @@ NOT_FINISHED = "not finished"
 class Terms:
     """What an account is for, and how much it allows: its first line.
 
-    - data: the data set's name.
     - epsilon, delta: δ may be 0: then only ε-DP releases are taken.
     - set_aside: the part of `delta` for releases that spend δ by themselves, such as a stability histogram.
     - unit: whom it protects: "row"; "person", with all rows; or "count", one of what a column of numbers

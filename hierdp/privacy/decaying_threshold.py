@@ -81,7 +81,6 @@ def decided(tree: Tree, counts: Ints, query: str, noise: Noise, decay: Decay) ->
 
     Returns:
     - split, int64 array, shape (nodes,): 1 if all nodes above are split, too, and the node has children.
-    - spend
     """
     scale, step = decay
     split = np.zeros(tree.size, dtype=np.int64)

@@ -31,11 +31,7 @@ LARGE = 20.0
 
 
 def cautions(table: Any, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
-    """Warnings for the publisher and the readers; the manifest lists them.
-
-    - table: the released counts.
-    - settings: the mechanism's public parameters.
-    """
+    """Warnings for the publisher and the readers; the manifest lists them."""
     of_data = [words for name, words in FROM_DATA.items() if settings.get(name)]
     of_budget = [*_of_epsilon(ledger), *_of_delta(table, ledger, settings)]
     return [*of_data, *_of_invariants(settings), *of_budget, *_of_trips(settings)]

@@ -258,7 +258,6 @@ def run_each(
     - work: takes what solves problems and a task's arguments; a module-level function.
     - tasks: a release, and the fast path, may run them in other processes; see `execution.each`. Each is
       taken when its turn comes.
-    - what: for the progress bar.
     """
     if not isinstance(solving, SolvingEach) and solving != Step.solve:
         return (work(solving, *task) for task in tasks)

@@ -166,8 +166,6 @@ def is_known(name: str) -> bool:
 def read(folder: Path, limit: int | None = None) -> Written:
     """Manifest, table and regions of a written release.
 
-    - limit: memory limit in bytes; see `limit_for`.
-
     Raises `InputError` if there is no release at that path; `TooLarge` if it may need more memory;
     `Unreadable` if a file is broken; the message names it.
     """

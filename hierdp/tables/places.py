@@ -112,9 +112,7 @@ def counted_regions(
     counts there; otherwise one person could add any number of regions. Listed regions all stay, and so does
     the region for unknown ones.
 
-    - hierarchy: from `located`.
     - counts, number or bool array, shape (regions of the last level,): what counts in each.
-    - unknown: the region for unknown ones.
 
     Raises `InputError` if the regions are those in the data, and nothing counts.
     """

@@ -52,7 +52,6 @@ def cross_table(
     """Count rows by region and by the categories of several attributes.
 
     - source: rows of persons, or of numbers of persons; see `read`. Rows of one cell are added up.
-    - axis: the columns of regions.
     - attributes: the columns of attributes, with all their categories; None: those in the data (with
       `persons`, in rows that count), sorted, which are then taken as public.
     - count: column of numbers of persons; by default each row is one.

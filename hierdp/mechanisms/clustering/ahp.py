@@ -47,9 +47,6 @@ def ahp(
 ) -> Published:
     """Algorithm 1 with a rule for the clusters.
 
-    - shape: bins along each axis.
-    - epsilon: budget, for tables that differ by one person in one bin.
-    - measure, solve: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/ε, between 0 and 1, for the noisy counts that are sorted and clustered. The rest is for the
       clusters' sums.
     - eta: η ≥ 0: noisy counts below θ = η·ln(n)/ε₁ are set to 0. Do not choose η or `share` by results on the

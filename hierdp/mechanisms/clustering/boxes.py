@@ -12,8 +12,6 @@ from models.arithmetic.arrays import Ints
 class Boxes:
     """The nodes of a binary tree over the bins, a quadtree in two dimensions; the last may be smaller.
 
-    - shape: bins along each axis.
-
     - tree: its leaves are the bins, in C order.
     - sizes, int64 array, shape (nodes,): the number of bins of each node.
     - first, int64 array, shape (nodes,): the place of its first bin in depth-first order: its bins are

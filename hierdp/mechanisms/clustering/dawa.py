@@ -62,9 +62,6 @@ def dawa(
 ) -> Published:
     """Cut the bins into boxes, and release the boxes' means.
 
-    - shape: bins along each axis.
-    - epsilon: budget, for tables that differ by one person in one bin.
-    - measure, solve: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/ε, between 0 and 1, for the noisy costs. The rest is for the sums.
     - workload: one of `WORKLOADS`. For ranges, a hierarchy over the boxes' sums is measured as H_b^c does, in
       place of the paper's greedy weights.

@@ -35,9 +35,6 @@ def gs(
 ) -> Published:
     """Sort by noisy counts, cut into clusters of one size, and publish their noisy means.
 
-    - shape: bins along each axis.
-    - epsilon: budget, for tables that differ by one person in one bin.
-    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/ε, between 0 and 1, for the order of the bins. The rest is for the sums.
     - width: bins of a cluster; the last cluster may be smaller. Default: ⌈√n⌉, independent of the data. In
       Zhang et al. 2014 it is "chosen to be the optimal" (100 "is one of the best"). Do not choose the width

@@ -30,10 +30,6 @@ def noise_first(shape: tuple[int, ...], epsilon: float, measure: Measure, solve:
     the best number; here one shortest path with a price of 2σ² for each run finds both. (The authors' program
     then splits a run into its bins if SSE > 2(m − 1)σ², that is, if their estimated error is lower; at the
     optimum there is no such run.)
-
-    - shape: bins along each axis.
-    - epsilon: budget, for tables that differ by one person in one bin.
-    - measure, solve: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     """
     noisy = measure(query.counts(COUNTS, epsilon, math.prod(shape))).answers
     price = 2 * double_geometric_variance(1 / epsilon)

@@ -55,9 +55,6 @@ def php(
     The measurements are ⌊log₂ n⌋ rounds of cuts, the number of cuts, and the sums. The cuts of a round are of
     disjoint bins, so they cost only once.
 
-    - shape: bins along each axis.
-    - epsilon: for neighbours that differ by one person, in one bin.
-    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/ε, between 0 and 1, for the clusters. The rest is for their sums.
     """
     share, bins = check_share(share), math.prod(shape)

@@ -25,9 +25,6 @@ def priv_tree(
 ) -> Published:
     """Decide which boxes of bins to halve, and release the noisy means of the rest.
 
-    - shape: bins along each axis.
-    - epsilon: budget, for tables that differ by one person in one bin.
-    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/ε, between 0 and 1, for the decisions. The rest is for the sums.
     """
     share = check_share(share)

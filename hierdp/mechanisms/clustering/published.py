@@ -44,7 +44,6 @@ class ClusteringMethod:
     - run: takes ``(shape, epsilon, measure, solve, **options)``: the number of bins along each axis, the
       budget for tables that differ by one person in one bin, what answers queries about the true counts of
       the bins, shape (bins,), and what solves models. Returns `Published`.
-    - takes: its options.
     """
 
     name: str

@@ -49,9 +49,6 @@ def structure_first(
 ) -> Published:
     """Release the noisy means of runs of neighbouring bins with private boundaries.
 
-    - shape: bins along each axis.
-    - epsilon: for neighbours that differ by one person, in one bin.
-    - measure: see `hierdp.mechanisms.clustering.published.ClusteringMethod`.
     - share: ε₁/(ε₁ + ε₂), between 0 and 1, for the boundaries, in equal parts. The rest is for the sums.
     - clusters: the number k of runs. Default ⌈n/10⌉, as in the authors' program. Do not choose it by results
       on the data to be released: that reveals something about the data, and the budget does not cover it.

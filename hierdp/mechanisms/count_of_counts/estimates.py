@@ -246,7 +246,6 @@ def estimates(
     At most `CELLS` noisy numbers are held, or those of one step.
 
     - answers (iterator of int64 array): those of all parts of the steps.
-    - name: names the regions.
 
     Returns: for each step, one row for each of its regions.
     """

@@ -255,14 +255,9 @@ def released_runs(
     """Estimate the groups by size of each region, then make the estimates add up.
 
     - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
-    - epsilon: budget, for tables that differ by one entity in a group.
     - measure: answers queries about the true groups by size of all regions, `Runs`.
     - total, batched: as in `measured`.
     - together: as in `top_down`.
-
-    Returns:
-    - runs: one row for each region.
-    - settings: the settings for the manifest.
     """
     found = measured(places, groups, epsilon, measure, solve, plan, total, batched)
     runs = post_process(found, places, plan, solve, together)

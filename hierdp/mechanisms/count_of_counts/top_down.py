@@ -88,7 +88,6 @@ def top_down(
     - weights, int or float array, shape (runs,): 1/variance of each group's size in a run, in one unit for
       all nodes (§5.1). Merging is exact if they are whole.
     - weighted: whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
-    - names: names of the nodes, for the names of the problems.
     - together: whether many parents are matched in one step; the result is the same. Default: if they are
       many.
 

@@ -181,15 +181,12 @@ def released_sizes(
 ) -> tuple[Ints, dict[str, Any]]:
     """Measure every level, then make the noisy counts whole, non-negative and consistent.
 
-    - groups: the public number of groups.
     - sizes: how many sizes there are, 0 included.
-    - epsilon: budget, for tables that differ by one entity in a group.
     - measure: answers queries about the true counts, shape (regions, sizes).
     - window, grouping: as in `post_process`.
 
     Returns:
     - counts, int64 or int32 array, shape (regions, sizes)
-    - settings: the settings for the manifest.
     """
     noisy, scale = noisy_sizes(places, groups, sizes, epsilon, measure, method)
     if window is None and method.name == "M_dp^OP":

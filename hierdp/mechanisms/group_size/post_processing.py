@@ -52,7 +52,6 @@ CELLS_OF_A_TABLE = 4
 class GroupSizeMethod:
     """One of the paper's mechanisms.
 
-    - name: the name in the paper.
     - cumulative: whether cumulative sizes (Lemma 6) are measured, or counts by size (Lemma 4).
     - solving: makes the function that solves the problems, from `SolverOptions`.
     - takes: the `SolverOptions` that it supports.
@@ -119,9 +118,6 @@ def post_process(
 
     - noisy, int64 or int32 array, shape (nodes, sizes): counts by size, or cumulative ones, as measured by
       the method.
-    - groups: the public number of groups.
-    - solve: solves the problems; see `GroupSizeMethod.solving`.
-    - window: truncated domains.
     - grouping: which problems are solved together. Default: by their numbers.
     - overwrite: whether `noisy` may be overwritten by the result, which saves the memory of an array.
 
@@ -319,7 +315,6 @@ def fit_regions(
     The model itself does the rounding of line 3 of the algorithm, which is optimal there.
 
     - counts, int64 or int32 array, shape (nodes, sizes)
-    - groups: the public number of groups.
     - batched: whether the fits of many regions are one step. Default: True from `BATCHED_FROM` regions on.
     """
     regions, sizes = counts.shape

@@ -38,14 +38,9 @@ def hierarchical(
 ) -> tuple[Covering | Consistent, dict[str, Any]]:
     """Measure each level, and make the counts consistent if the method does.
 
-    - epsilon: budget, for tables that differ by one person in one bin.
     - measure, solve: what answers queries about the true counts of the bins, shape (bins,), and what solves
       models.
     - branching, budget, repair: see `hierdp.mechanisms.range_query.mechanism.range_query`.
-
-    Returns:
-    - source: what answers ranges.
-    - settings: the options, with their defaults.
     """
     plan = plan_of(axes, epsilon, method, branching, budget)
     tree = plan.boxes.tree

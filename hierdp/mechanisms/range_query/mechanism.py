@@ -207,7 +207,6 @@ def published(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The table and the settings of a release: a function of its measurements and of public facts.
 
-    - epsilon: budget, for tables that differ by one person in one bin.
     - measure, solve: what answers queries about the true counts of the bins, shape (bins,), and what solves
       models.
     - **options: the method's own.

@@ -32,7 +32,6 @@ BUDGETS = ("equal", "geometric", "quadtree", "optimized")
 class RangeQueryMethod:
     """A method for histograms.
 
-    - name: the name in the paper.
     - consistent: whether counts are made consistent by constrained inference.
     - branching: the branching factor, if the method fixes it.
     - budget: the default. None: equal in one dimension, as the paper recommends, and geometric in more, where
@@ -85,10 +84,7 @@ class RangeQueryPlan:
 
 
 def chosen(name: str, **options: object) -> RangeQueryMethod:
-    """The method of that name, if it supports these options (None counts as not given).
-
-    Raises `InputError`.
-    """
+    """The method of that name, if it supports these options (None counts as not given)."""
     if name not in METHODS:
         raise InputError(unknown_name(name, METHODS, "no method"))
     method = METHODS[name]

@@ -41,7 +41,6 @@ EXACT = 1e-9
 class RepairIntervals:
     """Intervals from the given counts, if their errors are independent, unbiased and nearly normal.
 
-    - given: with standard errors.
     - variance, shape (regions,): of each count; infinite if it was not given.
     """
 

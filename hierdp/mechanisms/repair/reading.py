@@ -38,8 +38,6 @@ def read_given(
 
     - source: one row for each region; see `hierdp.tables.read`. A row's level is the last of `levels` that is
       filled; a row without any is that of the root.
-    - levels: the columns of regions, from coarse to fine.
-    - count, standard_error: columns of numbers.
     - root, root_level: names of the region above all others, and of its level.
     - fixed: levels whose counts may have an empty standard error.
     - by: columns that tell independent tables apart: one more level, above the others.

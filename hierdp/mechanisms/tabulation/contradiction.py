@@ -30,11 +30,7 @@ Named = tuple[Sequence[str], Sequence[str]]
 
 
 class NoTables(NotSolved):
-    """A step has no answer, perhaps because constraints contradict each other.
-
-    - failure: what ended the step.
-    - name: for the message.
-    """
+    """A step has no answer, perhaps because constraints contradict each other."""
 
     def __init__(self, failure: Exception, name: str, given: Family | JointTables, named: Named) -> None:
         super().__init__(getattr(failure, "status", "error"), str(failure))

@@ -341,16 +341,9 @@ def released_tables(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """Measure every level, then make the noisy answers into tables: a release, without its record.
 
-    - rho: the zCDP budget.
     - constraints: public facts: invariants, bounds and structural zeros; of tables with a public total, that
       total, too.
     - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).
-    - method: one of `METHODS`.
-    - backend: the solver, for the settings.
-
-    Returns:
-    - table
-    - settings: the settings for the manifest.
     """
     how = settings_for(method, queries, places.levels, shares(queries, places.levels, unit))
     run = methods.METHODS[method]

@@ -345,7 +345,6 @@ def level_by_level(
     """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
 
     - data: only the axes and the unknown region are used.
-    - order: the axis that each level refines.
     - repaired: gives the counts of a level's children from their noisy counts.
 
     Returns: the nodes with a positive count, from the root.

@@ -97,7 +97,6 @@ def _rounded(
 class TopDownMethod:
     """One of the mechanisms that Boninsegna & Silvestri 2025 (§5) compare.
 
-    - name: the name in the paper.
     - model: makes the model of a level from ``(noisy, totals, offsets)``. None if only the finest counts are
       measured and added up, without post-processing.
     - solving: makes the function that solves it, from `SolverOptions`.

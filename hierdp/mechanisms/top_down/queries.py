@@ -30,10 +30,7 @@ TOTAL = "the total"
 
 
 class TrueCounts:
-    """The true counts of a table, as the queries take them. Only `Measuring` sees it.
-
-    - order: the axis that each level refines.
-    """
+    """The true counts of a table, as the queries take them. Only `Measuring` sees it."""
 
     def __init__(self, data: Flows, order: Sequence[int]) -> None:
         self._data, self._order = data, order
@@ -113,7 +110,6 @@ def level(
     - data: only the axes and the unknown region are used.
     - depths: the level reached on each axis.
     - share: ρ.
-    - answers: the number of nodes.
     - of: their true counts. Default: those of all finest cells.
     """
     squared = unit.squared_sensitivity_over(finest_places(data, depths))

@@ -29,7 +29,6 @@ def decide(law: Law, word: int, source: WordSource, near: int = 0, bits: int = W
     - word: the first word.
     - source: source of the further words.
     - near: the value at which the search begins.
-    - bits: of a word.
     """
     number, have = word, bits
     while True:
@@ -68,7 +67,6 @@ def _value(law: Law, number: int, bits: int, near: int) -> int | None:
 class Table:
     """A law, ready for the first word of each draw.
 
-    - bits: of a word.
     - first: the value of the first edge.
     - edges, uint64 array, shape (values,): edges of the values `first`, `first` + 1, …; the first is 0 and
       the last 2ᵇⁱᵗˢ − 1.
