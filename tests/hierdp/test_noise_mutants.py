@@ -146,8 +146,6 @@ MUTANTS = {
 @pytest.mark.parametrize("mutant", quick(MUTANTS, every=3))
 def test_a_broken_sampler_is_caught(mutant, monkeypatch):
     where, name, broken, tests = MUTANTS[mutant]
-    for test in tests:
-        test()
     sampler.double_geometric.cache_clear()
     monkeypatch.setattr(where, name, broken)
     try:

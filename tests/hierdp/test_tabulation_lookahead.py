@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from test_tabulation import Undrawn
 
 from hierdp import SimulatedNoise, release
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.tabulation import joint, lookahead
+from hierdp.mechanisms.tabulation import lookahead
 from hierdp.mechanisms.tabulation.lookahead import refuse_dead_ends
 from hierdp.mechanisms.tabulation.problem import Constraints
 from models import Tree, Workload
@@ -130,13 +131,6 @@ PLACES = Hierarchy.from_columns({"state": ["A", "A"], "county": ["A1", "A2"]}, [
 ATTRIBUTES = {"group": ["a", "b", "c"], "age": ["x", "y"]}
 
 
-class Undrawn(SimulatedNoise):
-    """A source of noise that fails if it is used."""
-
-    def gaussian(self, *_, **__):
-        raise AssertionError("drawn")
-
-
 REFUSED = {
     "sums that cross": (
         {"bounds": ["county:group:1..", "county:age:1.."]},
@@ -191,12 +185,6 @@ def test_constraints_are_refused_before_noise_is_drawn(case):
     options, words = REFUSED[case]
     with pytest.raises(InputError, match=words):
         made(Undrawn(0), **options)
-
-
-def test_too_large_a_joint_program_is_refused_before_noise_is_drawn(monkeypatch):
-    monkeypatch.setattr(joint, "LARGEST", 23)
-    with pytest.raises(InputError, match="up to 23 whole variables; this one has 24"):
-        made(Undrawn(0), method="Joint")
 
 
 def test_bounds_that_nest_are_kept():

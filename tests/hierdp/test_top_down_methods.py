@@ -432,23 +432,6 @@ def test_by_the_command_line(method, tmp_path):
     assert ("ε =" if method == "SH" else "ρ =") in done.output
 
 
-def test_the_command_line_refuses(tmp_path):
-    ROWS.to_csv(tmp_path / "t.csv", index=False)
-    line = f"release top-down {tmp_path / 't.csv'} --axis o=os,oc --count n --epsilon 5 "
-    line += "--regions-from-data --delta 1e-6 --out "
-    for wrong, said in (
-        ("--backend highs", "InfTDA takes no --backend"),
-        ("--method SH --share 1", "SH takes no --share"),
-        ("--share 1", "1 shares for 2 levels"),
-        ("--share 1 --share nan", "share 1 is nan"),
-        ("--trips 0", "--trips"),
-    ):
-        done = CliRunner().invoke(main, [*line.split(), str(tmp_path / "out"), *wrong.split()])
-        assert done.exit_code == 2
-        assert said in done.output
-        assert not (tmp_path / "out").exists()
-
-
 def test_batches_keep_siblings_together_and_fill_up():
     noisy, totals = np.arange(10), np.arange(5)
 
