@@ -141,18 +141,3 @@ def test_a_pass_that_is_wrong_is_not_proved(monkeypatch):
     for harm in (lambda x, shape: restored(x, shape) + 0.1, lambda x, shape: restored(x * 1.01, shape)):
         monkeypatch.setattr(fast_path, "_restored", harm)
         assert solve(model).status != "optimal"
-
-
-def test_malformed_data_are_refused():
-    tree, marginals = Tree([[0, 0]]), Workload.marginals
-    full = marginals((2,), [(), (0,)])
-    noisy, ones = np.zeros((3, 3)), np.ones((2, 2))
-    for args, message in (
-        ((full, noisy[:2], ones), "it needs 3 nodes by 3 answers"),
-        ((full, noisy, ones[:1]), "they need 2 levels by 2 queries"),
-        ((full, noisy, -ones), r"weights\[0, 0\] is -1.0"),
-        ((full, noisy, [[1, 1], [1, 0]]), "level 1 has leaves"),
-        ((marginals((3,), [{0: [0, 0, 1]}]), np.zeros((3, 2)), ones[:, :1]), "takes marginals"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            BlockInference(tree, *args)

@@ -120,24 +120,6 @@ def test_infeasible_answers_are_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    ("weights", "epsilon", "message"),
-    [
-        ([], 1, "weights is empty"),
-        ([1, 0], 1, r"weights\[1\] is 0: weights must be positive"),
-        ([1, np.inf], 1, r"weights\[1\] is inf"),
-        ([1], 0, "epsilon is 0: it must be positive"),
-        ([1], np.inf, "epsilon is inf"),
-        ([1], np.nan, "epsilon is nan"),
-        ([1], "1", "epsilon must be a number"),
-        ([1], True, "epsilon must be a number"),
-    ],
-)
-def test_malformed_data_are_named(weights, epsilon, message):
-    with pytest.raises(ValueError, match=message):
-        BudgetSplit(weights, epsilon)
-
-
-@pytest.mark.parametrize(
     ("ended", "status", "bound"),
     [
         ("optimal", "optimal", 4.0),

@@ -239,35 +239,3 @@ def test_far_outliers_and_large_offsets_lose_no_digits():
     assert np.array_equal(potentials_of(shifted)[0], potentials_of(Clustering(values[:60], 10.0))[0])
     whole = Clustering(values, 10.0)
     assert whole.objective([1] + [0] * 101) == run_cost(values.tolist(), 10)
-
-
-def test_infeasible_answers_are_refused_by_name():
-    model = Clustering([1, 2, 3], 1)
-    assert model.violations([0, 1, 0]) == ["first: x[0] = 0, but the first bin begins a run"]
-    assert model.violations([1, 2, -1]) == [
-        "mark: x[1] = 2, neither 0 nor 1",
-        "mark: x[2] = -1, neither 0 nor 1",
-    ]
-    proof = model.certificate([0, 1, 0])
-    assert not proof
-    assert proof.bound is None
-    assert model.violations([1.0, 0.5, 0.0]) == ["mark: x[1] = 0.5, neither 0 nor 1"]
-
-
-@pytest.mark.parametrize(
-    ("values", "scale", "message"),
-    [
-        ([], 1, "values is empty"),
-        ([1, 3, 2], 1, r"values must be ascending: values\[1\] = 3 > 2"),
-        ([1, np.nan], 1, r"values\[1\] is nan"),
-        ([1, 2], -1, "noise_scale is -1"),
-        ([1, 2], np.nan, "noise_scale is nan"),
-        ([1, 2], np.inf, "noise_scale is inf"),
-        ([1, 2], "1", "noise_scale must be a number"),
-        ([1, 2], True, "noise_scale must be a number"),
-        ([-1e150, 1e150], 1, "their squares pass 1e300"),
-    ],
-)
-def test_malformed_data_are_named(values, scale, message):
-    with pytest.raises(ValueError, match=message):
-        Clustering(values, scale)

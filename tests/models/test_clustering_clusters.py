@@ -222,17 +222,3 @@ def test_a_price_is_paid_for_every_run():
         starts = runs.walk(begins)
         assert model.objective(runs.marks_of(starts, 12)) + price * starts.size == exactly[-1]
         assert np.array_equal(runs.walk(begins_too), starts)
-
-
-@pytest.mark.parametrize(
-    ("clusters", "message"),
-    [
-        (0, "clusters is 0: 3 values make 1 to 3 runs"),
-        (4, "clusters is 4: 3 values make 1 to 3 runs"),
-        (2.0, "clusters must be a whole number, got 2.0"),
-        (True, "clusters must be a whole number, got True"),
-    ],
-)
-def test_malformed_numbers_of_runs_are_named(clusters, message):
-    with pytest.raises(ValueError, match=message):
-        Clustering([1, 2, 3], 1, clusters)

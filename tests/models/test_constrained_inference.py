@@ -312,36 +312,6 @@ def test_objectives_are_exact():
     ]
 
 
-def test_infeasible_answers_are_refused_by_name():
-    model = ConstrainedInference(Tree([[0, 0], [1, 1]]), [0] * 5, 1)
-    proof = model.certificate([3, 1, 2, 1, 2])
-    assert not proof
-    assert proof.bound is None
-    assert proof.reason == "not feasible: consistency: node 2: children sum to 3, not 2"
-    assert model.violations([3.0, 1.0, 2.0, 1.0, 1.0 + 1e-8]) == []
-    assert model.violations([3.0, 1.0, 2.0, 1.0, 1.001])
-    with pytest.raises(ValueError, match=r"the answer has shape \(2,\), the model \(5,\)"):
-        model.certificate([1, 2])
-
-
-@pytest.mark.parametrize(
-    ("noisy", "variance", "message"),
-    [
-        ([1, 2], 1, r"noisy has shape \(2,\); it needs an entry for each of the 3 nodes"),
-        ([1, 2, np.nan], 1, r"noisy\[2\] is nan"),
-        ([1, 2, 3], 0, r"variance\[0\] is 0: variances must be positive"),
-        ([1, 2, 3], [1, -2.5, 1], r"variance\[1\] is -2.5"),
-        ([1, 2, 3], [1, 1, np.nan], r"variance\[2\] is nan"),
-        ([1, 2, 3], [1, 1], r"variance has shape \(2,\); it needs one entry, or one for each of 3"),
-        ([1, 2, 3], ["a", "b", "c"], "variance must be numbers"),
-        ([1, 2, 3], np.array([1, 2.5, 1], dtype=object), "variance: an object array may hold only"),
-    ],
-)
-def test_malformed_data_are_named(noisy, variance, message):
-    with pytest.raises(ValueError, match=message):
-        ConstrainedInference(Tree([[0, 0]]), noisy, variance)
-
-
 def deep(rng: np.random.Generator, leaves: int) -> Tree:
     """A ragged tree with at least this many leaves, on all levels below the first, families in any order."""
     levels, ending = [np.zeros(8, np.int64)], 0

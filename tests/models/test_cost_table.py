@@ -76,19 +76,3 @@ def test_whole_table_is_the_min_plus_convolution():
 def test_slopes_merge_for_convex_tables_only():
     with pytest.raises(NoFastPath, match="slopes merge for convex tables only"):
         merged_table(CostTable([[0, 3, 4]], 1))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([], 0), "tables is empty"),
-        (([[1], []], 0), r"tables\[1\] is empty"),
-        (([[1, 2]], 2), r"total is 2: values in the domains add up to 0 … 1 only"),
-        (([[1, 2]], 1.5), "total must be an integer"),
-        (([[1, 2]], 1, [0, 0]), "start must hold a whole number for each of the 1 tables"),
-        (([[1, np.nan]], 1), r"tables\[0\]\[1\] is nan"),
-    ],
-)
-def test_bad_input_names_the_culprit(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        CostTable(*arguments)

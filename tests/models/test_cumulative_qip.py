@@ -268,24 +268,3 @@ def test_rounding_to_the_total(leaves, total, expected):
     given = solve(CumulativeQIP(tree, tree.sum_up(np.array(leaves, float)), total))
     assert given.x[1:].tolist() == expected
     assert given.x[0, -1] == total
-
-
-def test_broken_constraints_are_named():
-    model = CumulativeQIP(Tree([[0, 0]]), np.zeros((3, 2)), total=3)
-    broken = " ".join(model.violations([[2, 4], [2, 1], [-1, 3]]))
-    for name in ("C2 total", "C3 monotone: node 1", "C4 consistency: node 0, size 0", "C5 x >= 0: x[2, 0]"):
-        assert name in broken
-    assert not model.certificate([[2, 4], [2, 1], [-1, 3]]).optimal
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((Tree([[0]]), [[1]], 1), "it needs a row for each of the 2 nodes"),
-        ((Tree([]), [[1]], -1), "total is -1"),
-        ((Tree([]), [[np.inf]], 1), r"noisy\[0, 0\] is inf"),
-    ],
-)
-def test_bad_input_names_the_culprit(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        CumulativeQIP(*arguments)

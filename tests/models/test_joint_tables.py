@@ -117,24 +117,3 @@ def test_weights_in_floats_count_as_the_fractions_that_they_are():
     squares = [int((away[0, :1] ** 2).sum()), int((away[0, 1:] ** 2).sum()), int((away[1:, :1] ** 2).sum())]
     expected = Fraction(0.1) * squares[0] + Fraction(1, 2) * squares[1] + Fraction(1, 4) * squares[2]
     assert model.objective(x) == expected
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"noisy": [[1, 2, 3]]}, "it needs 3 nodes by 3 answers"),
-        ({"weights": [[1, 1]]}, "they need 2 levels by 2 queries"),
-        ({"weights": [[1, 1], [-1, 1]]}, r"weights\[1, 0\] is -1: weights are at least 0"),
-        ({"zeros": [True]}, "zeros must be True or False for each of 2 cells"),
-        ({"lower": 1}, "there are no rules"),
-        ({"sums": TOTAL, "upper": 0.5}, "upper must be whole numbers"),
-        (
-            {"sums": TOTAL, "lower": [[0], [3], [0]], "upper": 2},
-            "sums, node 1, query 0, answer 0: the lower bound 3 is above the upper bound 2",
-        ),
-    ],
-)
-def test_malformed_data_are_refused(changed, message):
-    data = {"tree": Tree([[0, 0]]), "workload": TWO, "noisy": np.zeros((3, 3)), "weights": np.ones((2, 2))}
-    with pytest.raises(ValueError, match=message):
-        JointTables(**{**data, **changed})

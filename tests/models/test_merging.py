@@ -88,22 +88,6 @@ def test_fractional_answers_of_whole_models_are_refused():
     assert Merging([[1], [2]], [[1], [1]]).certificate([1.5]).optimal
 
 
-@pytest.mark.parametrize(
-    ("estimates", "weights", "says"),
-    [
-        ([[1, 2]], [[1]], r"estimates have shape \(1, 2\), weights \(1, 1\)"),
-        (np.empty((2, 0)), np.empty((2, 0)), "one estimate at least"),
-        ([[1, 2]], [[1, 0]], r"weights\[0, 1\] is 0"),
-        ([[1], [2]], [[1], [-1]], r"weights\[1, 0\] is -1"),
-        ([[1.0], [np.nan]], [[1], [1]], r"estimates\[1, 0\] is nan"),
-        ([1, 2], [1, 2], "2 axis"),
-    ],
-)
-def test_malformed_data_are_named(estimates, weights, says):
-    with pytest.raises(ValueError, match=says):
-        Merging(estimates, weights)
-
-
 def test_the_reason_names_no_entry_that_is_optimal():
     model = Merging([[0, 5], [1, 5]], [[1, 1], [1, 1]], integer=True)
     assert (

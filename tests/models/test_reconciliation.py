@@ -146,24 +146,3 @@ def test_the_same_as_non_negative_inference_along_a_tree():
 def test_fixed_series_stay():
     model = Reconciliation([10, 4, 3], [0, 0], [1, 2], lower=[7, 0, 3], upper=[7, 9, 3])
     assert solve(model, "fast").x.tolist() == [7, 4, 3]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"weights": [1, 0, 1]}, r"weights\[1\] is 0: leave a series without weight out"),
-        ({"weights": [1]}, "weights have shape"),
-        ({"part": [1, 7]}, r"part\[1\] is 7: series are 0 … 2"),
-        ({"part": [1, 1]}, "series 1 is part of series 0 twice"),
-        ({"aggregate": [0, 1], "part": [1, 0]}, "is part of itself"),
-        ({"lower": [0, 5, 0], "upper": [9, 4, 9]}, "series 1: the lower bound 5 is above the upper bound 4"),
-        ({"lower": ["a", 0, 0]}, "lower must be numbers"),
-        ({"p": 3}, "p must be 1, 2 or infinity"),
-        ({"factors": [[1.0], [2.0]]}, "a row for each of the 3 series"),
-        ({"factors": np.ones((3, 1)), "integer": True}, "need p = 2"),
-        ({"p": np.inf, "weights": [2**60 + 1, 1, 1]}, "numbers that floats hold"),
-    ],
-)
-def test_malformed_data_is_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Reconciliation(**{"base": [1, 2, 3], "aggregate": [0, 0], "part": [1, 2], **arguments})

@@ -215,24 +215,6 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize(
-    ("values", "clusters", "price", "message"),
-    [
-        ([], None, 0, "values is empty"),
-        ([1, np.nan], None, 0, r"values\[1\] is nan"),
-        ([1, 2], 3, 0, "clusters is 3: 2 values make 1 to 2 runs"),
-        ([1, 2], None, -1, "price is -1"),
-        ([1, 2], None, np.inf, "price is inf"),
-        ([1, 2], None, "1", "price must be a number"),
-        ([1, 2], None, True, "price must be a number"),
-        ([-1e150, 1e150], None, 1, "their squares pass 1e300"),
-    ],
-)
-def test_malformed_data_are_named(values, clusters, price, message):
-    with pytest.raises(ValueError, match=message):
-        Segmentation(values, clusters, price)
-
-
 def test_a_program_is_stated_for_few_values_only():
     with pytest.raises(ValueError, match="401 values have 80,601 runs"):
         Segmentation(np.arange(401)).program()

@@ -327,39 +327,6 @@ def test_large_by_certificate(wide, groups):
     assert found.objective > 0
 
 
-def test_broken_constraints_are_named():
-    model = of_groups(Tree([[0, 0]]), [[0, 4], [0], [4]])
-    assert model.violations([[1, 2], [1, 1], [0, 1]]) == []
-    assert model.violations([[1, 2], [2, 1], [-1, 1]]) == [
-        "x >= 0: x[2, 0] = -1",
-        "monotone: node 1: x[1, 0] = 2 > x[1, 1] = 1",
-    ]
-    assert model.violations([[1, 3], [1, 2], [0, 1]]) == [
-        "groups: node 0 has 2, sizes are given to 3",
-        "groups: node 1 has 1, sizes are given to 2",
-    ]
-    assert model.violations([[2, 2], [1, 1], [0, 1]]) == [
-        "consistency: node 0, size 0: children sum to 1, not 2"
-    ]
-    assert "integer: x[1, 0] = 0.5" in model.violations([[1, 2], [0.5, 1], [0.5, 1]])
-    proof = model.certificate([[1, 2], [2, 1], [-1, 1]])
-    assert (proof.optimal, proof.gap) == (False, None)
-
-
-@pytest.mark.parametrize(
-    ("tables", "message"),
-    [
-        ([([1], [1])], "1 tables of sizes for 3 nodes"),
-        ([([1], [2]), ([1], [1]), ([1], [2])], "node 0 has 2 groups, its children together 3"),
-        ([([1], [1]), ([1], [-1]), ([1], [2])], r"sizes\[1\] counts\[0\] is -1"),
-        ([([1], [2**62]), ([1], [2**62]), ([], [])], "beyond 62 bits"),
-    ],
-)
-def test_bad_data(tables, message):
-    with pytest.raises(ValueError, match=message):
-        TreeMatching(Tree([[0, 0]]), tables)
-
-
 def test_nothing_to_match():
     model = TreeMatching(Tree([[0, 0], [1]]), [([], []), ([3], [0]), ([], []), ([], [])])
     assert model.points.tolist() == [0]

@@ -104,35 +104,6 @@ def test_rules_and_zeros_bind():
     assert "parent: cell 0: the children sum to 2, not 5" in model.violations([[2, 0], [0, 5]])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"noisy": [[1, 2]]}, "it needs 3 answers for each child"),
-        ({"weights": [1, 0]}, "child 0: no query of every cell has a positive weight"),
-        ({"weights": [[1, 1], [-1, 1]]}, "the weight of query 0 of child 1 is -1"),
-        ({"weights": [1, 1, 1]}, "it needs 2 entries, or 2 for each of the 2 children"),
-        ({"parent": [1, -1]}, r"parent\[1\] is -1"),
-        ({"parent": [1]}, "there are 2 cells"),
-        ({"zeros": [0, 1]}, "zeros must be True or False"),
-        ({"zeros": [False, True]}, "cell 1 is a structural zero of every child, and the parent has 3"),
-        ({"lower": 1}, "there are no rules"),
-        ({"rules": TOTAL, "lower": 3, "upper": 2}, "query 0, answer 0: its lower bound is above its upper"),
-        ({"rules": TOTAL, "upper": -1}, "its upper bound is under 0"),
-        ({"rules": TOTAL, "lower": 4}, r"the children's bounds add up to 8 … inf, and the parent has 7"),
-        ({"rules": TOTAL, "lower": "a"}, "lower must be numbers"),
-        ({"rules": Workload.marginals((3,), [()])}, r"rules are over the shape \(3,\), not \(2,\)"),
-        (
-            {"rules": TOTAL, "lower": [[0], [1]], "zeros": [[False, False], [True, True]]},
-            "child 1, query 0, answer 0: all its cells are 0",
-        ),
-    ],
-)
-def test_malformed_and_contradicting_data_are_refused(changed, message):
-    data = {"workload": TWO, "noisy": [[5, 1, 2], [3, 3, 1]], "weights": [1, 1], "parent": [4, 3]}
-    with pytest.raises(ValueError, match=message):
-        WorkloadLeastSquares(**{**data, **changed})
-
-
 def test_constraints_that_contradict_each_other_are_not_answered():
     """Bounds by age and by region contradict each other; no single sum shows it."""
     cross = Workload.marginals((2, 2), [(0, 1)])

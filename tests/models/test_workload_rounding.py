@@ -79,29 +79,6 @@ def test_numbers_with_too_many_digits_are_for_other_backends():
     assert model.objective([[0, 0, 1, 2], [1, 0, 1, 2]]) == Fraction(6, 10**17)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"values": [[0.5, 0.5]]}, "4 cells for each child"),
-        ({"values": np.zeros((0, 4))}, "at least one child"),
-        ({"values": [[0.5, 2.0**63, 0, 0]]}, r"values\[0, 1\] is beyond 62 bits"),
-        ({"weights": [1, 1]}, "there are 3 queries"),
-        ({"weights": [1, -1, 1]}, "the weight of query 1 is -1"),
-        ({"parent": [1, 1, 1]}, "parent must be 4 whole numbers"),
-        ({"parent": [0.5, 0, 0, 0]}, "parent must be 4 whole numbers"),
-        ({"parent": [3, 0, 0, 2]}, r"cell 0: the children round to sums of 0 … 1 only, and the parent has 3"),
-        ({"rules": TOTALS, "lower": [4]}, r"rules, child 0, query 0, answer 0: .* 2 … 3 only"),
-        ({"rules": TOTALS, "lower": [2.5]}, "lower must be whole numbers"),
-        ({"rules": TOTALS, "upper": [1]}, "query 0, answer 0"),
-        ({"lower": [1]}, "there are no rules"),
-    ],
-)
-def test_bad_data(change, why):
-    data = {"workload": NESTED, "values": [[0.5, 0, 0, 2]]} | change
-    with pytest.raises(ValueError, match=why):
-        WorkloadRounding(**data)
-
-
 def test_violations_name_the_place():
     model = instance(0, 2)
     x = np.array(fast.answer(model)[0])
