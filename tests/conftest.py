@@ -106,3 +106,11 @@ def one_duckdb():
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(shared, config={"temp_directory": ""}):
         patch.setattr(databases, "_IN_MEMORY", shared)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_second_release():
+    """A manifest's simulated errors come from one more release in place of five."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hierdp.questions.bias.TIMES", 1)
+        yield

@@ -110,7 +110,7 @@ def made(name, noise, seed=1, rows=60, epsilon=1.0):
 
 def recovered(made):
     """The noisy counts of each query that the release is computed from, as `hierdp check` finds them."""
-    made = replace(made, simulating=None)  # five more releases, for errors that the manifest states
+    made = replace(made, simulating=None)  # no second releases, for errors that a manifest states
     return together((one.query, one.noisy) for one in replayed(made, made.manifest()).recovered)
 
 

@@ -22,6 +22,11 @@ KINDS = {"levels": ["at"], "attributes": {"to": list("abcdef")}, "count": "n", "
 CASES = {"top-down": AXES, "tabulation": KINDS}
 
 
+@pytest.fixture(autouse=True)
+def as_many_as_a_release(monkeypatch):
+    monkeypatch.setattr(bias, "TIMES", TIMES)  # `tests/conftest.py` has fewer
+
+
 def made_by(name, **more):
     return release(TRIPS, name, epsilon=1.0, noise=SimulatedNoise(3), **CASES[name], **more)
 

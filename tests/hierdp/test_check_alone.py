@@ -17,6 +17,7 @@ from test_check_before import FIRST, TABLES, path_of
 from hierdp import SimulatedNoise
 from hierdp.checking import FAILS, HOLDS, OPEN, check
 from hierdp.execution import seal
+from hierdp.mechanisms import MECHANISMS
 from hierdp.record import files, proofs
 from models.instances import packed, unpacked
 
@@ -36,9 +37,13 @@ for folder in sys.argv[1:]:
 
 
 def test_a_check_of_any_mechanism_and_method_imports_no_solver(tmp_path):
+    """With intervals, too."""
+    with_ends = [
+        (name, {**options, "confidence": 0.9}) for name, options in ALL if MECHANISMS[name].intervals
+    ]
     folders = [
         released(mechanism, tmp_path / str(at), SimulatedNoise(3), **options)
-        for at, (mechanism, options) in enumerate(ALL)
+        for at, (mechanism, options) in enumerate([*ALL, *with_ends[::4]])
     ]
     done = subprocess.run([sys.executable, "-c", CHECK, *map(str, folders)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.errors import InputError
 from hierdp.mechanisms.group_size import m_c_dp, measure, post_process
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.privacy.noise import SimulatedNoise
@@ -103,21 +102,6 @@ def test_the_smallest_tables(data, seed):
     counts = released(m_c_dp(sizes, 0.1, SimulatedNoise(seed)), sizes)
     assert counts[0].sum() == sizes.groups
     assert (counts[1:].sum(axis=0) == counts[0]).all()
-
-
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much"])
-def test_bad_epsilon(epsilon):
-    places = hierarchy([[0]])
-    with pytest.raises(InputError, match="epsilon"):
-        m_c_dp(GroupSizes(places, np.array([[1, 1], [1, 1]])), epsilon)
-
-
-def test_exact_noise_is_the_default():
-    places = hierarchy([[0, 0]])
-    data = GroupSizes(places, places.tree.sum_up(np.array([[9, 2, 4], [1, 7, 5]])))
-    release = m_c_dp(data, 1.0)
-    assert release.ledger.private
-    assert {spend.noise for spend in release.ledger.spends} == {"double-geometric"}
 
 
 # --- inputs of post-processing ---------------------------------------------------------------------------

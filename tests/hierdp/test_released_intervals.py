@@ -3,8 +3,6 @@
 import json
 import math
 import shutil
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -12,7 +10,6 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from test_check import ALL, PEOPLE, change_manifest, released, verdicts
-from test_check_alone import CHECK
 from test_intervals import TRIP_OPTIONS, as_written, law, sizes, tabulated
 
 from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release, repair
@@ -62,16 +59,6 @@ def test_all_files_have_the_intervals_and_the_check_recomputes_them(tmp_path, me
     alone = written.read(folder)
     assert not set(ENDS) & set(alone.table.columns)
     pd.testing.assert_frame_equal(table[ENDS], open_release(folder).intervals(0.9)[ENDS])
-
-
-@pytest.mark.slow
-def test_the_check_of_intervals_imports_no_solver(tmp_path):
-    folders = [
-        released(mechanism, tmp_path / str(at), SimulatedNoise(3), **options, confidence=0.9)
-        for at, (mechanism, options) in enumerate(WITH)
-    ]
-    done = subprocess.run([sys.executable, "-c", CHECK, *map(str, folders)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def shift(folder, name, row, by):

@@ -164,12 +164,6 @@ def test_axes_that_would_clash_with_columns_are_refused(name):
     assert not noise.true
 
 
-def test_exact_noise_is_the_default():
-    release = inf_tda(table_of(AXES, {(0, 0): 30, (1, 1): 20}), 1.0, DELTA)
-    assert release.ledger.private
-    assert {spend.noise for spend in release.ledger.spends} == {"discrete Gaussian"}
-
-
 def test_more_possible_cells_than_64_bits():
     """Then the cells' keys take two words; 76 · 3000⁵ mod 2⁶⁴ is among the keys that begin with 0."""
     wide, names = hierarchy([[0] * 3000], "w"), tuple("abcdef")
