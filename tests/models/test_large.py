@@ -1,4 +1,4 @@
-"""Typical instances of up to a million entries are proved, twice the same; a worse answer is not."""
+"""Typical instances of up to 250,000 entries are proved, twice the same; a worse answer is not."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SIZES = {
     **{"MinCostFlow": 10_000, "TreeAbsolute": 100_000, "TreeMatching": 20_000},
     **{"Reconciliation": 5_000, "WorkloadLeastSquares": 10_000, "WorkloadRounding": 10_000},
 }
-"""Of models whose fast paths take longer; others get a million entries."""
+"""Of models whose fast paths take longer; others get a quarter of a million entries."""
 
 CASES = [
     (name, variant)
@@ -28,7 +28,7 @@ CASES = [
 def test_typical_instances_are_proved_and_worse_answers_are_not(name, variant):
     kind, rng = getattr(models, name), np.random.default_rng(1)
     options = getattr(kind, "variants", {"": {}})[variant]
-    model = kind.typical(rng, SIZES.get(name, 10**6), **options)
+    model = kind.typical(rng, SIZES.get(name, 250_000), **options)
     x, witness = fast.answer(model)
     proof = model.certificate(x, witness)
     if not fast.exact(model):
@@ -45,7 +45,7 @@ def test_typical_instances_are_proved_and_worse_answers_are_not(name, variant):
         other = fast.answer(replace(model, noisy=rng.permuted(np.asarray(model.noisy))))[0]
         worse = prove(model, other)
         assert not worse.optimal
-        # Costs in floats are sums of a million terms; those of a bound are lowered by their rounding.
+        # Costs in floats are sums of many terms; those of a bound are lowered by their rounding.
         assert worse.bound <= proof.objective + 1e-9 * max(1.0, abs(float(proof.objective)))
         miss = model.objective(other) - proof.objective
         assert worse.gap == miss or float(worse.gap) == pytest.approx(float(miss), rel=1e-6, abs=1e-6)
