@@ -94,6 +94,8 @@ def test_the_measurements_are_the_true_answers_with_noise():
     assert [one.answers.tolist() for one in made.measurements] == [[0, 1, 1, 2], [0, 1, 1, 2]]
     made = count_of_counts(exact, 1e9, SimulatedNoise(1), "naive x Hc", max_size=1)
     assert [one.answers.tolist() for one in made.measurements] == [[1, 3], [0, 1]]
+    made = count_of_counts(exact, 1e9, SimulatedNoise(1), "Hg", max_size=1)
+    assert [one.answers.tolist() for one in made.measurements] == [[0, 1, 1, 1], [1, 1, 0, 1]]
     made = count_of_counts(exact, 3e9, SimulatedNoise(1), "Hc", size_budget=1e9, group_budget=1e9)
     assert [one.answers.tolist() for one in made.measurements.parts[:3]] == [[2], [4], [2, 2]]
 
