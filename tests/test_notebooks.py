@@ -26,7 +26,8 @@ def outputs(path):
 
 
 def test_all_are_there():
-    assert {path.stem for path in FILES} == {*PAPERS, "tabulation", "tour", "solvers", "your-own-model"}
+    others = {"forecasts", "solvers", "tabulation", "tour", "your-own-model"}
+    assert {path.stem for path in FILES} == {*PAPERS, *others}
 
 
 @each
