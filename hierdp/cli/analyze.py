@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hierdp.cli.common import console, grid
+from hierdp.cli.common import OVERWRITE, console, grid
 
 if TYPE_CHECKING:
     from hierdp.analysis.methods import Row
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
               "lower bound for all strategies. At most 512 bins; slow above 64.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Create this folder with report.html, "
               "methods.csv, and the variance by branching factor (branching.csv and .png).")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 def analyze(bins: str, epsilon: float | None, standard_error: float | None, at: str | None, dimensions: int,
             matrix_mechanism: bool, out: Path | None, overwrite: bool, **given: Any) -> None:  # fmt: skip
     """Compare the expected error of all methods for range queries over BINS bins, without data.

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hierdp.cli.common import SECONDS, columns, console, print_frame
+from hierdp.cli.common import OVERWRITE, SECONDS, columns, console, print_frame
 
 if TYPE_CHECKING:
     from hierdp.bench.problems import Problem
 
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 SETS = click.Choice(["small", "medium", "large"])
 DATA = click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"),
                     show_default=True, help="Folder of the data sets that are not part of hierdp. Problems "
@@ -34,15 +36,10 @@ def bench() -> None:
 @bench.command()
 @click.option("--set", "sets", type=SETS, multiple=True, default=("small",), show_default=True,
               help="Test set; repeat it for several.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("hierdp-bench.parquet"),
-              show_default=True,
+@click.option("--out", type=FILE, default=Path("hierdp-bench.parquet"), show_default=True,
               help="Results. An existing file is extended; runs that it contains are skipped.")  # fmt: skip
-@click.option(
-    "--backends",
-    metavar="NAMES",
-    help="Comma-separated; default: the fast path and all installed. "
-    "MODULE:ROW is a Backend in a module of yours.",
-)
+@click.option("--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all "
+              "installed. MODULE:ROW is a Backend in a module of yours.")  # fmt: skip
 @MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
               default=("default",), show_default=True,
@@ -136,10 +133,10 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
 
 
 @bench.command()
-@click.argument("results", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("results", type=FILE)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-bench"), show_default=True,
               help="Create this folder with report.md, report.html, tables and plots.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 def report(results: Path, out: Path, overwrite: bool) -> None:
     """Make tables, performance profiles and a list of wrong answers from RESULTS of `hierdp bench run`."""
     from hierdp.bench.report import study
@@ -152,7 +149,7 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
 
 @bench.command()
 @click.argument("results", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("findings"),
+@click.option("--out", type=FOLDER, default=Path("findings"),
               show_default=True, help="Folder for scripts and programs.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: all that are wrong.")
 @click.option(
@@ -182,8 +179,8 @@ def reduce(results: Path, out: Path, backends: str | None, seconds: float, data:
 
 
 @bench.command()
-@click.argument("results", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=Path("leaderboard.html"),
+@click.argument("results", type=FILE)
+@click.option("--out", type=FILE, default=Path("leaderboard.html"),
               show_default=True, help="Create this page; an existing file is replaced.")  # fmt: skip
 def page(results: Path, out: Path) -> None:
     """Make a page with a sortable table of all backends from RESULTS of `hierdp bench run`.
@@ -198,7 +195,7 @@ def page(results: Path, out: Path) -> None:
 
 
 @bench.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=FOLDER)
 @click.option("--set", "which", type=click.Choice([*SETS.choices, "ladder"]), default="small",
               show_default=True, help="Test set. The ladder has four models, from a thousand to ten million "
               "variables, beyond 100,000 as .npz only.")  # fmt: skip
@@ -206,7 +203,7 @@ def page(results: Path, out: Path) -> None:
               help="With --set ladder: the most variables. Default: 10,000,000.")  # fmt: skip
 @click.option("--texts-up-to", type=click.IntRange(min=0), metavar="N",
               help="Write larger problems as .npz only.")  # fmt: skip
-@click.option("--archive", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.gz",
+@click.option("--archive", type=FILE, metavar="FILE.tar.gz",
               help="Also pack the set into this archive: the same bytes each time.")  # fmt: skip
 @MODELS
 @DATA
@@ -273,10 +270,10 @@ def verify(test_set: Path) -> None:
 
 
 @bench.command()
-@click.argument("answers", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("answers", type=FOLDER)
 @click.option("--problems", "folder", type=click.Path(path_type=Path), required=True,
               help="The folder or archive of the test set, from hierdp bench write.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write the table as .csv.")
+@click.option("--out", type=FILE, help="Also write the table as .csv.")
 def check(answers: Path, folder: Path, out: Path | None) -> None:
     """Judge the solution files in ANSWERS: feasible and optimal, with one line for each problem.
 

@@ -19,6 +19,11 @@ WARNING = "bold red"
 
 SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
 
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise."
+)
+
 
 def with_sampler(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --noise, the sampler of exact noise."""

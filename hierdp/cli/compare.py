@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import columns, console, number, print_frame
+from hierdp.cli.common import OVERWRITE, SEED, columns, console, number, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.release import without
@@ -85,7 +85,7 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
               help="Comma-separated privacy budgets: 0.1,1,10.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=10, show_default=True,
               help="Runs of each method and ε.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
+@SEED
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
 @click.option("--public", is_flag=True, help="DATA are public, although they have an account.")
@@ -93,7 +93,7 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
               "that only their post-processing differs. They must measure the same.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
               help="Folder to create, for the report, the plot and the tables.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Folder for finished runs until all are finished; the same command continues from there. "
                    "Default: a folder beside --out.")  # fmt: skip

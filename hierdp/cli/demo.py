@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hierdp.cli.check import print_check
-from hierdp.cli.common import NOT_PRIVATE, SECONDS, WARNING, console, noise, print_frame
+from hierdp.cli.common import NOT_PRIVATE, OVERWRITE, SECONDS, WARNING, console, noise, print_frame
 from hierdp.cli.engine import spread
 from hierdp.cli.matrix import print_matrix
 
@@ -22,7 +22,7 @@ WIDEST = 120
 @partial(spread, there="Only problems with noisy counts are solved there.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("hierdp-demo"), show_default=True,
               help="Create this folder with the tables, manifests and the report.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 @click.option(
     "--time-limit", type=SECONDS, default=2.0, show_default=True, help="Seconds for each exact solve."
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, columns, console, print_frame, with_labels, with_limit
+from hierdp.cli.common import OVERWRITE, WARNING, columns, console, print_frame, with_labels, with_limit
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ SHOWN = 10
               help="As of the release: count values outside the bins in the end bins.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder to create, for the report and its tables, outside RELEASE.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 @with_labels
 @with_limit
 @click.pass_context

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import columns, console, number
+from hierdp.cli.common import OVERWRITE, columns, console, number
 from hierdp.errors import InputError
 
 OF_TABLES = "by", "levels", "count", "standard_error", "scale", "law", "fixed", "root"
@@ -64,7 +64,7 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
               help="Name of the region above all others. Default: all.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,
               help="Folder to create, for the tables, manifest.json, the report and the proofs.")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--note", metavar="TEXT", help="Text under the title.")
 @click.option("--confidence", type=float, metavar="NUMBER",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hierdp.cli.common import SECONDS, console, print_frame
+from hierdp.cli.common import OVERWRITE, SECONDS, SEED, console, print_frame
 from hierdp.cli.engine import resuming, spread
 from hierdp.reproduce import PAPERS
 
@@ -22,7 +22,7 @@ _QUICK_SECONDS = 90.0
 @partial(spread, there="All runs and their noise are made there: the data are public or made up.")
 @click.argument("paper", metavar="PAPER", required=False)  # the message for a missing one lists the papers
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to create; default: the paper's name.")
-@click.option("--overwrite", is_flag=True, help="Replace the folder if it exists.")
+@OVERWRITE
 @click.option(
     "--quick",
     is_flag=True,
@@ -33,7 +33,7 @@ _QUICK_SECONDS = 90.0
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data"), show_default=True,
               help="Folder of the data sets that are not part of hierdp, or one file of the paper's own data "
                    "(see docs/PAPER.md). Parts on missing data are left out.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
+@SEED
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Folder for finished runs until all are finished; the same command continues from there. "
                    "Default: a folder beside --out.")  # fmt: skip
