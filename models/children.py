@@ -60,18 +60,32 @@ class OfChildren:
         - measured: the positions, among all children's answers, of those that have a variable after the
           histograms.
         """
-        each, kron = scipy.sparse.identity, scipy.sparse.kron
-        found, others = [], measured.size
+        children, cells = self.shape
+        others, size = measured.size, self.answer_size + measured.size
+        found = []
         if self.parent is not None:
-            parent = np.asarray(self.parent)
-            sums = kron(np.ones((1, self.children)), each(self.workload.cells))
-            found.append(_rows("parent", sums, others, parent, parent))
+            columns = np.arange(self.answer_size).reshape(self.shape).T.ravel()
+            sums, parent = _sums(columns, np.full(cells, children), size), np.asarray(self.parent)
+            found.append(Rows("parent", sums, parent, parent))
         if self.rules is not None:
-            sums = kron(each(self.children), self.rules.matrix)
-            found.append(_rows("rules", sums, others, *(side.ravel() for side in self.sides)))
-        queries = kron(each(self.children), self.workload.matrix, "csr")[measured]
-        link = scipy.sparse.hstack([queries, -each(others)], "csr")
+            sums = _sums(*self._cells_of(self.rules, np.arange(children * self.rules.size)), size)
+            lower, upper = self.sides
+            found.append(Rows("rules", sums, lower.ravel(), upper.ravel()))
+        columns, counted = self._cells_of(self.workload, measured)
+        ends = np.cumsum(counted)
+        columns = np.insert(columns, ends, self.answer_size + np.arange(others))
+        link = _sums(columns, counted + 1, size)
+        link.data[ends + np.arange(others)] = -1
         return [*found, Rows("queries", link, *np.zeros((2, others)))]
+
+    def _cells_of(self, sums: Workload, places: Ints) -> tuple[Ints, Ints]:
+        """The cells of some sums, among those of all children; and the number of cells of each sum."""
+        child = places // sums.size if sums.size else places
+        answer = places - child * sums.size
+        begin, counted = sums.matrix.indptr[answer], sums.counted[answer]
+        first = np.cumsum(counted) - counted
+        at = np.arange(counted.sum()) + np.repeat(begin - first, counted)
+        return sums.matrix.indices[at] + np.repeat(child * self.workload.cells, counted), counted
 
     def all_variables(self, x: Array, measured: Ints) -> Array:
         """The histograms, then the measured answers, as in `rows`."""
@@ -162,7 +176,7 @@ def rule_name(rules: Workload, i: int) -> str:
     return f"query {q}, answer {i - rules.start[q]}"
 
 
-def _rows(name: str, sums: Any, more: int, lower: Array, upper: Array) -> Rows:
-    """Rows over the histograms alone, followed by `more` other variables."""
-    empty = scipy.sparse.csr_matrix((sums.shape[0], more))
-    return Rows(name, scipy.sparse.hstack([sums, empty], "csr"), lower, upper)
+def _sums(columns: Ints, counted: Ints, size: int) -> scipy.sparse.csr_matrix:
+    """A 0/1 matrix by the columns of its ones, row by row, and the number of ones in each row."""
+    starts = np.concatenate([[0], np.cumsum(counted)])
+    return scipy.sparse.csr_matrix((np.ones(columns.size), columns, starts), shape=(counted.size, size))

@@ -18,9 +18,9 @@ class Model(Protocol):
     `models.lagrangian_bound` at these prices is at least the certificate's bound; `hierdp check` compares
     the two. With it may come what `models.witnesses.row_proofs` needs for that, and to write proofs down:
     ``program_answer(x) -> array``, if an answer is not simply the first block of `program`;
-    ``exact_program()``, if `program` is `rounded`; ``program_size``, if `program` may have far more
-    variables than the answer, so that it is not built in vain; and ``apart(x, witness)``, the problems side
-    by side, if the bound is rounded up for each of them.
+    ``exact_program()``, if `program` is `rounded`, or takes longer; ``program_size``, if `program` may have
+    far more variables than the answer, so that it is not built in vain; and ``apart(x, witness)``, the
+    problems side by side, if the bound is rounded up for each of them.
 
     Optional: ``variables(x) -> array``, all variables of `program` at an answer, and
     ``from_row_prices(x, prices) -> witness``, the reverse of ``row_prices``. With these, `solvers.prove`

@@ -209,7 +209,10 @@ class Workload:
         array, shape (..., size)
         """
         x = exact.widened(x, self.cells)
-        parts = [np.add.reduceat(x[..., order], begin, axis=-1) for order, begin in self._sorted]
+        parts = [
+            np.add.reduceat(x[..., order], begin, axis=-1) if begin.size < self.cells else x[..., order]
+            for order, begin in self._sorted
+        ]
         return np.concatenate([x[..., :0], *parts], axis=-1)
 
     def spread(self, y: Array) -> Array:

@@ -173,10 +173,18 @@ class WorkloadRounding(OfChildren):
 
     def program(self) -> Program:
         """The program above, with a whole variable for each answer with a positive weight."""
+        number, unit = self.targets
+        targets = [Fraction(int(held), unit) for held in number.ravel()[self._measured].tolist()]
+        return self._program(np.array([*targets, None])[:-1])
+
+    def exact_program(self) -> Program:
+        """The same, with targets in floats if these hold them exactly: they are read faster."""
+        targets = self.targets.in_floats()
+        return self.program() if targets is None else self._program(targets.ravel()[self._measured])
+
+    def _program(self, targets: Array) -> Program:
         measured = self._measured
         low, high = (self.workload.answers(side).ravel()[measured] for side in self.neighbours)
-        number, unit = self.targets
-        centers = [Fraction(int(held), unit) for held in number.ravel()[measured].tolist()]
         weights = np.tile(self.workload.by_answer(self.data[1]), self.children)[measured]
         return Program(
             "WorkloadRounding",
@@ -190,7 +198,7 @@ class WorkloadRounding(OfChildren):
                     "absolute",
                     self.answer_size + np.arange(measured.size),
                     weights,
-                    np.array([*centers, None])[:-1],
+                    targets,
                 )
             ],
         )
@@ -283,12 +291,9 @@ class WorkloadRounding(OfChildren):
         common = math.lcm(unit, target.unit * cost.unit)
         weight = times(cost.number, common // (target.unit * cost.unit))
         slope = times(slope, common // unit)
-        ends = [self.workload.answers(end) for end in self.neighbours]
-        near = [divided(target.number, target.unit), raised(target.number, target.unit)]
-        costs = [
-            plus(times(weight, np.abs(minus(times(a, target.unit), target.number))), times(slope, a))
-            for a in (*ends, *near)
-        ]
+        near = divided(target.number, target.unit), raised(target.number, target.unit)
+        a = np.concatenate([self.workload.answers(np.stack(self.neighbours)), np.stack(near)])
+        costs = plus(times(weight, np.abs(minus(times(a, target.unit), target.number))), times(slope, a))
         return bound + Fraction(int(exact.total(np.minimum.reduce(costs))), common)
 
     def _witness(self, witness: Witness | None) -> tuple[Array, Array, Array]:

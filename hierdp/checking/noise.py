@@ -50,6 +50,9 @@ MUCH = 0.1, 0.25, 0.5, 1.0
 FINEST = 1801
 """The number of points of the normal law with which E exp(−s·D²) is computed, for s up to 64/variance."""
 
+AT_ONCE = 30_000
+"""Points of the law of noise that are computed together."""
+
 
 def check_noise(
     twice: Iterable[RedundantSums],
@@ -121,16 +124,19 @@ def _evidence(twice: RedundantSums) -> Iterator[tuple[bool, float]]:
 
 def _expected(twice: RedundantSums, kinds: Ints, fresh: Floats, each: Ints, c: float) -> float:
     """The logarithm of what `exp(−c · off² / fresh)` is expected to be, all multiplied."""
-    normal = np.linspace(-9, 9, int(FINEST * max(1.0, math.sqrt(c / 64))) | 1)
-    weights = np.exp(-(normal**2) / 2) / np.exp(-(normal**2) / 2).sum()
-    expected = []
-    for count, variance in zip(kinds.tolist(), fresh.tolist(), strict=True):
-        at = math.sqrt(2 * c / variance) * normal
-        heights = twice.law.characteristic(at) ** count
+    points = int(FINEST * max(1.0, math.sqrt(c / 64))) // 2 + 1
+    normal = np.linspace(0, 9, points)  # both sides are the same
+    weights = np.exp(-(normal**2) / 2)
+    weights[1:] *= 2
+    weights /= weights.sum()
+    found = 0.0
+    for part in np.array_split(np.arange(kinds.size), -(-kinds.size * points // AT_ONCE)):
+        at = np.sqrt(2 * c / fresh[part])[:, None] * normal
+        heights = twice.law.characteristic(at) ** kinds[part, None]
         if twice.own is not None and twice.chosen_of is None:
             heights = heights * twice.own.characteristic(at)
-        expected.append(math.log(float(heights @ weights)))
-    return float(each @ np.array(expected))
+        found += float(each[part] @ np.log(heights @ weights))
+    return found
 
 
 def _much(twice: RedundantSums, off: Floats, counts: Ints, deviations: Floats, c: float) -> float:

@@ -12,11 +12,13 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from hierdp.record.files import PROOFS
@@ -36,6 +38,12 @@ their models as well, and `steps.json` is the list of their names."""
 MOST_BYTES, MOST_OF_A_VARIABLE = 100_000_000, 1_000
 """Limit on the bytes of a step's file: a constant, and a number for each variable. `Steps` assumes 25 bytes a
 variable, but a witness that lists cases may be much larger."""
+
+FASTEST = 1
+"""The level of compression: higher ones take 3 times as long, for 5 % less."""
+
+LARGE = 1_000_000
+"""Bytes. Arrays of larger files are read in parts."""
 
 ZIPPED_ARRAY = 128
 """The fewest bytes of an array in a step's file: those of its header."""
@@ -68,9 +76,8 @@ class ProofsFile:
         found = step.solution
         if found.x is None:
             return
-        member = io.BytesIO()
-        np.savez(member, allow_pickle=False, **packed_answer(found.x, found.witness))
-        self._file.writestr(_member(f"{len(self._names):06d}.npz"), member.getbuffer())
+        member = _packed(packed_answer(found.x, found.witness))
+        self._file.writestr(_member(f"{len(self._names):06d}.npz"), member, compresslevel=FASTEST)
         self._names.append(step.name)
 
     def close(self) -> None:
@@ -171,15 +178,67 @@ def _unpacked(member: bytes, unpack: Callable[[Any], T], limit: int) -> T:
     check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
-    for info in infos:
-        if info.compress_type != ZIP_STORED:  # `write` stores them uncompressed, which bounds their size
-            raise ValueError(f"{info.filename} is compressed twice")
-    if sum(info.file_size for info in infos) > len(member):
-        raise ValueError("files within it overlap")
-    with np.load(io.BytesIO(member), allow_pickle=False) as arrays:
+        for info in infos:
+            if info.compress_type != ZIP_STORED:  # `write` stores them uncompressed, which bounds their size
+                raise ValueError(f"{info.filename} is compressed twice")
+        if sum(info.file_size for info in infos) > len(member):
+            raise ValueError("files within it overlap")
+        arrays = _Arrays(inner)
         if (needed := json_bytes(str(arrays[ABOUT]).encode())) > limit:
             raise TooLarge(PROOFS, needed, limit)
         return unpack(arrays)
+
+
+def _packed(arrays: Mapping[str, Any]) -> memoryview:
+    """The arrays as a `.npz` file; small ones without `numpy.savez`, which takes twice as long."""
+    member = io.BytesIO()
+    if sum(array.nbytes for array in arrays.values()) > LARGE:
+        np.savez(member, allow_pickle=False, **arrays)
+        return member.getbuffer()
+    with ZipFile(member, "w", ZIP_STORED) as inner:
+        for name, array in arrays.items():
+            inner.writestr(ZipInfo(f"{name}.npy"), _start(array.dtype, array.shape) + array.tobytes())
+    return member.getbuffer()
+
+
+@lru_cache(maxsize=1_000)
+def _start(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The start of the file of an array in C order."""
+    if dtype.hasobject:
+        raise ValueError("objects are not saved")
+    file, kind = io.BytesIO(), npy.dtype_to_descr(dtype)
+    npy.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+class _Arrays:
+    """The arrays of an `.npz` file by name, as `numpy.load` gives them.
+
+    NumPy parses the header of each array as Python code, which takes longer than reading a small array.
+    """
+
+    def __init__(self, file: ZipFile) -> None:
+        self._file = file
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        info = self._file.getinfo(f"{name}.npy")
+        if info.file_size > LARGE:
+            with self._file.open(info) as large:
+                return np.asarray(npy.read_array(large, allow_pickle=False))
+        data = self._file.read(info)
+        start = 10 + int.from_bytes(data[8:10], "little")
+        shape, by_columns, dtype = _header(data[:start])
+        found = np.frombuffer(data, dtype, offset=start)
+        return found.reshape(shape, order="F" if by_columns else "C").copy()
+
+
+@lru_cache(maxsize=1_000)
+def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of an array from the start of its file, which is of version 1.0."""
+    file = io.BytesIO(data)
+    if npy.read_magic(file) != (1, 0):
+        raise ValueError("an array has another format")
+    return npy.read_array_header_1_0(file)
 
 
 def _most_bytes(variables: int) -> int:

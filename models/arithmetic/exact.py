@@ -28,6 +28,7 @@ LARGEST = 10**300
 LIMIT = 2**62
 """Intermediate values of int64 arithmetic stay below it in size; twice as much still fits 64 bits."""
 
+_INT64 = np.dtype(np.int64)
 _BLOCK_BITS = 14
 _SAFE_BITS = 62 - _BLOCK_BITS
 
@@ -156,7 +157,7 @@ def counted(cost: Number, exactly: bool) -> Number:
 
 def signed(array: Array) -> Array:
     """Integers of any width as int64, so that narrow ones do not wrap around; other arrays unchanged."""
-    if array.dtype == np.int64 or array.dtype.kind not in "iub":
+    if array.dtype == _INT64 or array.dtype.kind not in "iub":
         return array
     beyond = array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
     return objects(array.ravel().tolist(), array.shape) if beyond else array.astype(np.int64)
@@ -229,7 +230,9 @@ def _total_in_arrays(a: Ints) -> Any:
 
 def reach(a: Array) -> int:
     """Largest absolute value of integers, as a Python `int` (NumPy's abs of the least int64 is negative)."""
-    return max(int(a.max()), -int(a.min()), 0) if a.size else 0
+    if not a.size:
+        return 0
+    return max(int(np.maximum.reduce(a, None)), -int(np.minimum.reduce(a, None)), 0)
 
 
 def widened(a: Array, times: int = 1) -> Array:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,6 +13,22 @@ from models.arithmetic.arrays import Array, Flags, Ints
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Term
 from models.witnesses.scaled import Scaled, finite, numbers, scaled
+
+Part = TypeVar("Part")
+
+
+def _once(reader: Callable[..., Part]) -> Callable[..., Part]:
+    """Keep what is read as long as the program: both its cost and its bound need it."""
+    seen: WeakKeyDictionary[Program, dict[tuple[str, ...], Part]] = WeakKeyDictionary()
+
+    @wraps(reader)
+    def read(program: Program, *which: str) -> Part:
+        kept = seen.setdefault(program, {})
+        if which not in kept:
+            kept[which] = reader(program, *which)
+        return kept[which]
+
+    return read
 
 
 class Side(NamedTuple):
@@ -20,6 +38,7 @@ class Side(NamedTuple):
     open: Flags
 
 
+@_once
 def sides(program: Program, of: str, side: str) -> Side:
     """One side of the rows or of the blocks, exactly (`Program.bounds` are floats)."""
     parts = []
@@ -36,6 +55,7 @@ def sides(program: Program, of: str, side: str) -> Side:
     return Side(scaled(kept), ~np.concatenate([np.empty(0, bool), *closed]))
 
 
+@_once
 def entries(program: Program) -> tuple[Ints, Ints, Scaled]:
     """The entries of ``program.matrix``: ``(rows, variables, coefficients)``."""
     matrices = [rows.matrix.tocoo() for rows in program.rows]
@@ -46,6 +66,7 @@ def entries(program: Program) -> tuple[Ints, Ints, Scaled]:
     return np.concatenate([none, *row]), np.concatenate([none, *(m.col for m in matrices)]), found
 
 
+@_once
 def terms(program: Program, kind: str) -> tuple[Ints, Scaled, Scaled]:
     """All terms of a kind put end to end: ``(variables, weights, centers)``."""
     chosen = [term for term in program.objective if term.kind == kind]

@@ -21,6 +21,10 @@ LIMIT = 2**62
 """Values of int64 arrays stay below it; twice as much still fits 64 bits."""
 
 
+_UNITS = frozenset(1 << power for power in range(512))
+"""Numbers up to `FLOAT_WHOLE` over these are exact in floats."""
+
+
 class Scaled(NamedTuple):
     """The numbers ``number / unit``; `number` is an int64 array or an array of Python integers."""
 
@@ -30,6 +34,11 @@ class Scaled(NamedTuple):
     def over(self, unit: int) -> Array:
         """The same numbers as whole numbers over `unit`, a multiple of their own unit."""
         return self.number if unit == self.unit else times(self.number, unit // self.unit)
+
+    def in_floats(self) -> Array | None:
+        """The numbers as floats, if these hold all of them exactly."""
+        held = exact.reach(self.number) <= exact.FLOAT_WHOLE and self.unit in _UNITS
+        return self.number.astype(np.float64) / self.unit if held else None
 
     def value(self, place: int) -> Fraction:
         """One of the numbers."""
@@ -112,8 +121,8 @@ def _powers(exponent: Array) -> Array:
     return np.array([*(1 << e for e in exponent.tolist()), None], dtype=object)[:-1]
 
 
-def _fits(*arrays: Array) -> bool:
-    return all(array.dtype != object for array in arrays)
+def _fits(a: Array, b: Array) -> bool:
+    return a.dtype != object and b.dtype != object
 
 
 def times(a: Any, b: Any) -> Array:
@@ -134,12 +143,15 @@ def plus(a: Any, b: Any) -> Array:
 
 def minus(a: Any, b: Any) -> Array:
     """``a - b``, exactly."""
-    return plus(a, times(b, -1))
+    a, b = exact.signed(np.asarray(a)), exact.signed(np.asarray(b))
+    if _fits(a, b) and exact.reach(a) + exact.reach(b) < LIMIT:
+        return np.asarray(a - b)
+    return np.asarray(a.astype(object) - b.astype(object), dtype=object)
 
 
 def gathered(index: Array, values: Array, size: int) -> Array:
     """The sums of the values of each index, shape (size,), exactly."""
-    fits = _fits(values) and exact.reach(values) * values.size < LIMIT
+    fits = values.dtype != object and exact.reach(values) * values.size < LIMIT
     held = np.zeros(size, np.int64 if fits else object)
     np.add.at(held, index, values if fits else values.astype(object))
     return held
@@ -147,7 +159,7 @@ def gathered(index: Array, values: Array, size: int) -> Array:
 
 def running(values: Array) -> Array:
     """Running sums, exactly."""
-    fits = _fits(values) and exact.reach(values) * values.size < LIMIT
+    fits = values.dtype != object and exact.reach(values) * values.size < LIMIT
     return np.asarray(np.cumsum(values if fits else values.astype(object)))
 
 

@@ -21,7 +21,7 @@ from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
 from solvers.fast.no_path import NoFastPath
 
-SHRINK = 8
+SHRINK = 4
 """The factor by which ε shrinks in each round."""
 
 PATIENCE = 1000
@@ -121,8 +121,8 @@ def _scale(
     False if a node cannot get rid of its excess, or after `patience` changes of potentials.
     """
     nodes = excess.size
-    queue = np.empty(nodes, np.int64)
-    queued = np.zeros(nodes, np.bool_)
+    stack = np.empty(nodes, np.int64)
+    waits = np.zeros(nodes, np.bool_)
     current = np.empty(nodes, np.int64)
     epsilon = np.int64(1)
     for a in range(cost.size):
@@ -133,22 +133,21 @@ def _scale(
             current[u] = first[u]
             for a in range(first[u], first[u + 1]):
                 v = other[a]
-                if left[a] > 0 and cost[a] + potential[u] - potential[v] < 0:
+                if left[a] > 0 and cost[a] + potential[u] - potential[v] < -epsilon:
                     excess[u] -= left[a]
                     excess[v] += left[a]
                     left[back[a]] += left[a]
                     left[a] = 0
-        begin, count = 0, 0
+        count = 0
         for u in range(nodes):
-            queued[u] = excess[u] > 0
-            if queued[u]:
-                queue[count] = u
+            waits[u] = excess[u] > 0
+            if waits[u]:
+                stack[count] = u
                 count += 1
         while count > 0:
-            u = queue[begin]
-            begin = (begin + 1) % nodes
             count -= 1
-            queued[u] = False
+            u = stack[count]
+            waits[u] = False
             while excess[u] > 0:
                 a = current[u]
                 if a == first[u + 1]:
@@ -170,9 +169,9 @@ def _scale(
                     left[back[a]] += moved
                     excess[u] -= moved
                     excess[v] += moved
-                    if excess[v] > 0 and not queued[v]:
-                        queue[(begin + count) % nodes] = v
-                        queued[v] = True
+                    if excess[v] > 0 and not waits[v]:
+                        stack[count] = v
+                        waits[v] = True
                         count += 1
                 else:
                     current[u] += 1

@@ -50,7 +50,8 @@ from hierdp.record.compare import compare, compare_settings
 from hierdp.record.proofs import SavedStep
 from hierdp.record.properties import broken
 from hierdp.record.release import write_tables
-from hierdp.record.replay import NotKept, Replay
+from hierdp.record.replay import NotKept, Replay, SavedAnswer
+from hierdp.record.step import Step
 from models import HierarchyQIP, Isotonic, Tree
 
 PEOPLE = pd.DataFrame({"s": list("aabb") * 3, "c": ["a1", "a2", "b1", "b2"] * 3, "g": list("kkllmm") * 2})
@@ -531,6 +532,25 @@ def test_proofs_hold_the_steps_of_the_manifest_and_nothing_else(made, tmp_path):
         file.writestr("more.txt", "")
     with pytest.raises(ValueError, match="contains files that are not steps"):
         list(proofs.read(path, stated))
+
+
+def test_large_and_small_arrays_are_saved_and_read_alike(tmp_path, monkeypatch):
+    """Small ones without NumPy's own writer and reader of files."""
+    rng, path = np.random.default_rng(0), tmp_path / files.PROOFS
+    arrays = [np.zeros((3, 0)), rng.random((2, 3)), np.asfortranarray(rng.random((4, 3))), np.arange(5)]
+    steps = [Step(f"{k}", None, SavedAnswer(x, 0, witness={"p": x}), ()) for k, x in enumerate(arrays)]
+    read = {}
+    for most in (0, 10**9):
+        monkeypatch.setattr(proofs, "LARGE", most)
+        proofs.write(steps, path)
+        for large in (0, 10**9):
+            monkeypatch.setattr(proofs, "LARGE", large)
+            read[most, large] = [(step.name, step.x, step.witness["p"]) for step in proofs.read(path)]
+    for found in read.values():
+        assert [name for name, *_ in found] == ["0", "1", "2", "3"]
+        for (_, *both), given in zip(found, arrays, strict=True):
+            assert all(x.dtype == given.dtype and x.flags.writeable for x in both)
+            assert all(np.array_equal(x, given) and x.shape == given.shape for x in both)
 
 
 def test_only_releases_without_measurements_may_have_proofs_of_the_older_format(made, tmp_path):

@@ -90,6 +90,20 @@ def test_violations_name_the_place():
     assert model.violations(x + 0.5)[0].startswith("integer")
 
 
+@pytest.mark.parametrize("unit", [8, 3])
+def test_the_exact_program_is_the_program(unit):
+    """Of values that floats hold, its targets are floats; of thirds they are fractions."""
+    workload = Workload.marginals((2, 3), [(), (1,), (0, 1)])
+    values = np.array([[Fraction(int(v), unit) for v in row] for row in np.arange(12).reshape(2, 6)])
+    model = WorkloadRounding(workload, values, weights=[2, 0, 1])
+    program, read = model.program(), model.exact_program()
+    (term,), (other,) = program.objective, read.objective
+    assert (other.data[1].dtype == float) == (unit == 8)
+    assert [Fraction(center) for center in other.data[1]] == term.data[1].tolist()
+    assert (program.matrix != read.matrix).nnz == 0
+    assert np.array_equal(program.matrix @ model.variables(np.ones((2, 6), int)), np.zeros(14))
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_flows_of_least_cost(seed):
     rng = np.random.default_rng(seed)
