@@ -169,13 +169,7 @@ class _Bar:
         if self._bar is None:
             if time.monotonic() - self._started <= PATIENCE_SECONDS:
                 return
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (
                 TextColumn("{task.description}"),

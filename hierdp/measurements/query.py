@@ -137,11 +137,7 @@ def level_sums(name: str, loss: float, tree: Tree, level: int) -> Query:
 
 
 def choices(
-    name: str,
-    sensitivity: int,
-    loss: float,
-    among: Sequence[int],
-    scores: Callable[[Any], Sequence[Ints]],
+    name: str, sensitivity: int, loss: float, among: Sequence[int], scores: Callable[[Any], Sequence[Ints]]
 ) -> Query:
     """Private choices among disjoint parts of the data, of which one person changes one.
 

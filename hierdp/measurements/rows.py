@@ -106,11 +106,7 @@ def check_rows(rows: pa.RecordBatch, spend: Spend, position: int, first: int) ->
 
     Raises `ValueError` if one is not; the message names it.
     """
-    expected = {
-        "query": spend.query,
-        "noise": spend.noise,
-        "scale": spend.scale,
-    }
+    expected = {"query": spend.query, "noise": spend.noise, "scale": spend.scale}
     if spend.delta is None:
         expected["position"] = np.arange(position, position + len(rows))
     for name, value in expected.items():

@@ -199,12 +199,10 @@ PlannedLevels = Annotated[
     ),
 ]
 PlannedRegions = Annotated[
-    Hierarchy | None,
-    Option("In place of `levels`: a public table of all regions.", form="planned regions"),
+    Hierarchy | None, Option("In place of `levels`: a public table of all regions.", form="planned regions")
 ]
 RowsOfAPerson = Annotated[
-    int,
-    Option("The most rows of a person, if all of them are protected together.", "NUMBER", least=1),
+    int, Option("The most rows of a person, if all of them are protected together.", "NUMBER", least=1)
 ]
 
 

@@ -37,8 +37,7 @@ GroupsFromData = Annotated[
     ),
 ]
 Entities = Annotated[
-    str | None,
-    Option("Column with numbers of entities. Default: each row is one entity.", "COLUMN"),
+    str | None, Option("Column with numbers of entities. Default: each row is one entity.", "COLUMN")
 ]
 Levels = Annotated[
     Sequence[str] | None,

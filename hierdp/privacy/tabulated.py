@@ -14,13 +14,7 @@ from hierdp.errors import InputError
 from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.noise import TABLES, Drawing, ExactNoise
 from hierdp.privacy.tables import VERSION, random_words
-from hierdp.privacy.tables.sampler import (
-    LARGEST_GAUSSIAN,
-    Sampler,
-    add,
-    discrete_gaussian,
-    double_geometric,
-)
+from hierdp.privacy.tables.sampler import LARGEST_GAUSSIAN, Sampler, add, discrete_gaussian, double_geometric
 from models.arithmetic.arrays import Ints
 
 NEEDED = {"python-flint": "flint", "cryptography": "cryptography.hazmat.primitives.ciphers"}

@@ -96,10 +96,7 @@ def write(steps: Iterable[Step], path: Path) -> None:
 
 
 def read(
-    path: Path,
-    lines: Sequence[Mapping[str, Any]] | None = None,
-    limit: int = LIMIT,
-    older: bool = False,
+    path: Path, lines: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT, older: bool = False
 ) -> Iterator[SavedStep]:
     """Read the file that `write` wrote, one step at a time; see `read_each` for parameters and errors."""
     for name, (x, witness, witnessed) in read_each(path, unpacked_answer, lines, limit, older):

@@ -144,10 +144,7 @@ def _in_cells(rows: Table, categories: Mapping[str, Sequence[str]]) -> Table:
 
     cell: Any = ibis.literal(0, "int64")
     for i, each in enumerate(categories.values()):
-        codes = {
-            f"label{i}": pa.array(each, pa.string()),
-            f"code{i}": np.arange(len(each), dtype=np.int64),
-        }
+        codes = {f"label{i}": pa.array(each, pa.string()), f"code{i}": np.arange(len(each), dtype=np.int64)}
         lists = ibis.memtable(pa.table(codes))
         rows = rows.left_join(lists, rows[f"category{i}"] == lists[f"label{i}"]).drop(f"label{i}")
         cell = cell * len(each) + rows[f"code{i}"]

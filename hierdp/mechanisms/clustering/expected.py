@@ -93,11 +93,7 @@ def _counts_of(source: Any) -> Ints:
 
 
 def _expected(
-    epsilon: float,
-    bins: int,
-    method: str,
-    given: Mapping[str, Any],
-    rows_per_person: int,
+    epsilon: float, bins: int, method: str, given: Mapping[str, Any], rows_per_person: int
 ) -> Expected:
     share, clusters, largest, width, workload = given.values()
     checked(method, {name: value for name, value in given.items() if value is not None})

@@ -157,8 +157,7 @@ def from_table(
         ),
     ] = None,
     eta: Annotated[
-        float | None,
-        Option("AHP: noisy counts below η·ln(bins)/ε₁ are set to 0. Default: 0.35.", "NUMBER"),
+        float | None, Option("AHP: noisy counts below η·ln(bins)/ε₁ are set to 0. Default: 0.35.", "NUMBER")
     ] = None,
     clusters: Annotated[
         int | None, Option("SF: number of clusters. Default: a tenth of the bins.", "NUMBER")
@@ -169,8 +168,7 @@ def from_table(
     ] = None,
     width: Annotated[int | None, Option("GS: bins per cluster. Default: √bins.", "NUMBER")] = None,
     workload: Annotated[
-        str | None,
-        Option("DAWA: what clusters are measured for, ranges (default) or single bins.", "NAME"),
+        str | None, Option("DAWA: what clusters are measured for, ranges (default) or single bins.", "NAME")
     ] = None,
 ) -> Release:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `clustering`."""

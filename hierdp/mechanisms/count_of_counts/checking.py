@@ -81,8 +81,5 @@ def other(
 
 
 CHECKING = Checking(
-    shape_of_sizes,
-    rerun=rerun,
-    other=other,
-    neighbours=lambda settings: neighbours_of(plan_in(settings)),
+    shape_of_sizes, rerun=rerun, other=other, neighbours=lambda settings: neighbours_of(plan_in(settings))
 )

@@ -86,11 +86,4 @@ def _places(names: Any, among: Any) -> Ints:
     return found
 
 
-TRUTH = TruthReader(
-    "counts by region",
-    ("levels", "count", "root"),
-    read_given,
-    ("count",),
-    options,
-    levels,
-)
+TRUTH = TruthReader("counts by region", ("levels", "count", "root"), read_given, ("count",), options, levels)

@@ -98,10 +98,4 @@ def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
     return None if unit.bounded else unit.rows
 
 
-CHECKING = Checking(
-    shape,
-    rerun=rerun,
-    neighbours=neighbours,
-    rows_of_a_person=rows_of_a_person,
-    other=other,
-)
+CHECKING = Checking(shape, rerun=rerun, neighbours=neighbours, rows_of_a_person=rows_of_a_person, other=other)

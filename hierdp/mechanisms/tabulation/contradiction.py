@@ -88,12 +88,7 @@ def refuse_contradictions(name: str, given: Family | JointTables, named: Named) 
     )
 
 
-def _error(
-    name: str,
-    found: Sequence[Constraint],
-    given: Family | JointTables,
-    named: Named,
-) -> InputError:
+def _error(name: str, found: Sequence[Constraint], given: Family | JointTables, named: Named) -> InputError:
     reasons = list(dict.fromkeys(filter(None, (_words(one, given, *named) for one in found))))
     more = [f"{len(reasons) - MOST} more"] if len(reasons) > MOST else []
     which = "; ".join(reasons[:MOST] + more) or "fractions satisfy them, whole numbers do not"

@@ -65,8 +65,7 @@ def expected(
         ),
     ] = None,
     plan: Annotated[
-        Any,
-        Option("The plan of the release: a TOML file, or redistricting-2020.", "FILE", form="path"),
+        Any, Option("The plan of the release: a TOML file, or redistricting-2020.", "FILE", form="path")
     ] = None,
     queries: Annotated[
         Sequence[str] | None, Option("What is measured on each level.", "NAME", flag="--query")

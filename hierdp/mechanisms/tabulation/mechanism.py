@@ -168,8 +168,7 @@ def from_table(
     rounding: Annotated[
         Sequence[str] | None,
         Option(
-            "A query whose answers rounding keeps near the fractional ones. Default: the method's.",
-            "NAME",
+            "A query whose answers rounding keeps near the fractional ones. Default: the method's.", "NAME"
         ),
     ] = None,
     method: Annotated[

@@ -597,9 +597,4 @@ def _bound_as_dict(bound: Bound) -> dict[str, Any]:
         if end is not None
     }
     answer = {name: list(chosen) for name, chosen in bound.answer.items()}
-    return {
-        "level": bound.level,
-        "query": bound.query,
-        **ends,
-        **({"answer": answer} if answer else {}),
-    }
+    return {"level": bound.level, "query": bound.query, **ends, **({"answer": answer} if answer else {})}

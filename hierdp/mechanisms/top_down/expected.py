@@ -123,8 +123,7 @@ def expected(
         ),
     ] = None,
     count: Annotated[
-        str | None,
-        Option("With `like`: the column of counts. Default: each row counts as one.", "COLUMN"),
+        str | None, Option("With `like`: the column of counts. Default: each row counts as one.", "COLUMN")
     ] = None,
     runs: Annotated[
         int, Option("With `total` or `like`: simulated releases.", "NUMBER", least=1, most=1000)

@@ -324,8 +324,7 @@ class TopDownIntervals:
             return counts
 
         answered(
-            self.release,
-            lambda measure: level_by_level(self._data, self._order, plan, measure, released),
+            self.release, lambda measure: level_by_level(self._data, self._order, plan, measure, released)
         )
         return found
 

@@ -82,11 +82,7 @@ def _rounding(rule: Callable[..., Ints], solver: SolverOptions) -> Solving:
 
 
 def _rounded(
-    rule: Callable[..., Ints],
-    solver: SolverOptions,
-    name: str,
-    model: Model,
-    _: Sequence[str] = (),
+    rule: Callable[..., Ints], solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()
 ) -> Step:
     assert isinstance(model, FixedSum)
     x = rule(*_nearest_real(name, *model.data, solver), *model.data)
