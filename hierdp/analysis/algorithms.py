@@ -9,7 +9,7 @@
 - Line 5 divides by 2/ε^h. The divisor is V_O of the top level, 2/ε_h².
 - Line 7, Eq. 2, holds only if b^h divides N. On a top level with fewer than b nodes it becomes negative. It
   also counts only nodes whose parent is not inside the query; but the root is not measured, so the query of
-  all bins uses all children of the root. `regular.nodes_used` counts the nodes for every tree.
+  all bins uses all children of the root. `grids.nodes_used` counts the nodes for every tree.
 - Line 13 returns the sum over all queries. The mean is this sum divided by N(N + 1)/2.
 
 With these corrections it reproduces every digit of V* in Table 2 where b^h = N. `mean_variance_as_counted`
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hierdp.analysis.regular import plain
+from hierdp.analysis.grids import plain
 from hierdp.analysis.workload import height
 from models.arithmetic.arrays import Floats
 
@@ -70,7 +70,7 @@ def mean_variance(bins: int, branching: int, shares: ArrayLike) -> float:
     """Algorithm 2: an estimate of the mean variance of H_b^c over all ranges.
 
     It uses V↓ and V↑ of complete trees and combines neighbouring levels only. The exact value is computed by
-    `hierdp.analysis.regular.consistent`.
+    `hierdp.analysis.grids.consistent`.
 
     >>> round(mean_variance(2**11, 13, [1 / 3] * 3), 2)
     214.29

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp.analysis import regular
-from hierdp.analysis.workload import Axis, level_sizes
+from hierdp.analysis.workload import RANGE, Axis, level_sizes
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats
 
@@ -38,25 +38,33 @@ def flat(bins: int, variance: float, axes: Sequence[Axis]) -> float:
     return variance * math.prod(axis.length(bins) for axis in axes)
 
 
-def nodes_used(bins: int, branching: int, axes: Sequence[Axis]) -> list[int]:
-    """Number of nodes used on each level, leaves first, summed over all queries; see `regular.nodes_used`."""
+def nodes_used(bins: int, branching: int, axes: Sequence[Axis] = (RANGE,)) -> list[int]:
+    """Number of nodes used on each level, leaves first, summed over all queries: Eq. 2, exact for every tree.
+
+    A query uses a node if it contains the whole node but not its whole parent. The root is not measured, so
+    the query of all bins uses the children of the root.
+    """
     levels = zip(*(regular.held(bins, branching, axis) for axis in axes), strict=True)
     return [math.prod(own for own, _ in level) - math.prod(above for _, above in level) for level in levels]
 
 
-def plain(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> float:
+def plain(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis] = (RANGE,)) -> float:
     """Mean variance of H_b without constrained inference; `variance` has an entry per level, leaves first."""
     queries = math.prod(axis.queries(bins) for axis in axes)
     used = nodes_used(bins, branching, axes)
     return float(sum(v * (m / queries) for v, m in zip(np.asarray(variance).tolist(), used, strict=True)))
 
 
-def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> float:
-    """Mean variance of H_b^c, with constrained inference; `variance` has one entry per level, leaves first.
+def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis] = (RANGE,)) -> float:
+    """Mean variance of H_b^c, with constrained inference.
+
+    - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
+      root; infinite for a level that is not measured. The leaves must be measured.
 
     Raises `InputError` if there are more than `KINDS` shares, which takes about a dozen dimensions.
 
-    >>> from hierdp.analysis.workload import RANGE
+    >>> round(consistent(2**60, 16, [2 * 15**2] * 15))
+    31861
     >>> round(consistent(64, 8, [2 * 2**2] * 2, [RANGE, RANGE]), 1), flat(64, 2, [RANGE, RANGE])
     (865.6, 968.0)
     """
@@ -64,14 +72,21 @@ def consistent(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Ax
     return float(np.real(_consistent(bins, branching, precision, axes)))
 
 
-def level_shares(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis]) -> Floats:
-    """The coefficient of each level's variance in the mean of H_b^c; see `regular.level_shares`."""
-    if len(axes) == 1:
-        return regular.level_shares(bins, branching, variance, axes[0])
+def level_shares(bins: int, branching: int, variance: ArrayLike, axes: Sequence[Axis] = (RANGE,)) -> Floats:
+    """The coefficients c_i of the levels in the mean variance Σ c_i · variance_i of H_b^c; shape (h,).
+
+    Each answer is a weighted sum of noisy counts, with the weights that minimize its variance. Because the
+    weights are optimal, c_i is the derivative of the mean with respect to variance_i. It is computed by a
+    complex step, whose rounding error is negligible. The paper's a_i of Eq. 5 is twice c_i, because its
+    variances are 2/ε_i².
+    """
     precision = regular.precisions(bins, branching, variance)
     stepped = precision * (1 + 1e-30j * np.eye(precision.size))
-    moved = [np.imag(_consistent(bins, branching, each, axes)) / 1e-30 for each in stepped]
-    return np.asarray(np.maximum(-np.array(moved) * precision, 0.0))
+    if len(axes) == 1:  # all at once
+        moved = regular.of_precisions(bins, branching, stepped.T, axes[0])
+    else:
+        moved = np.array([_consistent(bins, branching, each, axes) for each in stepped])
+    return np.asarray(np.maximum(-np.imag(moved) / 1e-30 * precision, 0.0))
 
 
 def feasible(bins: int, branching: int, dimensions: int) -> bool:

@@ -1,8 +1,8 @@
 """Mean variances over the paper's one-dimensional trees in O(h): all full nodes of a level are identical.
 
-`consistent` is the mean of `ConsistentVariance.of_ranges`, for trees with one variance per level. A level
+`of_precisions` is the mean of `ConsistentVariance.of_ranges`, for trees with one variance per level. A level
 then consists of full nodes and one last node that may be short, and a family's contribution does not depend
-on its position. `plain` counts the nodes that the queries use without constrained inference: the paper's
+on its position. `held` counts the nodes that the queries use without constrained inference: the paper's
 Proposition 1, exact, short nodes included. Neither allocates an array over the bins, so the number of bins is
 unlimited. `of_ranges` gives the variances of single ranges, in O(h) each, without building the tree.
 """
@@ -21,25 +21,6 @@ from models.arithmetic.arrays import Floats, Ints
 
 Node = tuple[Any, Any, Any]
 """e, m and D."""
-
-
-def plain(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> float:
-    """Mean variance of H_b without constrained inference: each query sums the fewest nodes.
-
-    - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
-      root.
-    """
-    used = nodes_used(bins, branching, axis)
-    return float(np.dot(np.asarray(used, float), np.asarray(variance, float))) / axis.queries(bins)
-
-
-def nodes_used(bins: int, branching: int, axis: Axis = RANGE) -> list[int]:
-    """Number of nodes used on each level, leaves first, summed over all queries: Eq. 2, exact for every tree.
-
-    A query uses a node if it contains the whole node but not its whole parent. The root is not measured, so
-    the query of all bins uses the children of the root.
-    """
-    return [own - parents for own, parents in held(bins, branching, axis)]
 
 
 def held(bins: int, branching: int, axis: Axis = RANGE) -> list[tuple[int, int]]:
@@ -68,35 +49,6 @@ def _holding(bins: int, within: int, nodes: int, axis: Axis) -> int:
     return full + axis.holding(bins, k * within + 1, bins)
 
 
-def consistent(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> float:
-    """Mean variance of H_b^c, constrained inference included.
-
-    - variance, shape (h,): variance of a node's noise on each level, from the leaves to the children of the
-      root; infinite for a level that is not measured. The leaves must be measured.
-
-    >>> round(consistent(512, 23, [2 * 2**2] * 2), 2)
-    114.01
-    >>> round(consistent(2**60, 16, [2 * 15**2] * 15))
-    31861
-    """
-    return float(of_precisions(bins, branching, precisions(bins, branching, variance), axis))
-
-
-def level_shares(bins: int, branching: int, variance: ArrayLike, axis: Axis = RANGE) -> Floats:
-    """The coefficients c_i of the levels in the mean variance of H_b^c, which is Σ c_i · variance_i.
-
-    Each answer is a weighted sum of noisy counts, with the weights that minimize its variance. Because the
-    weights are optimal, c_i is the derivative of the mean with respect to variance_i. It is computed by a
-    complex step, whose rounding error is negligible.
-
-    Returns (shape (h,)): the paper's a_i of Eq. 5 is twice c_i, because its variances are 2/ε_i².
-    """
-    precision = precisions(bins, branching, variance)
-    stepped = precision[:, None] * (1 + 1e-30j * np.eye(precision.size))
-    moved = np.imag(of_precisions(bins, branching, stepped, axis)) / 1e-30
-    return np.asarray(np.maximum(-moved * precision, 0.0))
-
-
 def precisions(bins: int, branching: int, variance: ArrayLike) -> Floats:
     """1/variance of each level, after checking the variances."""
     variance = np.asarray(variance, float)
@@ -111,7 +63,10 @@ def precisions(bins: int, branching: int, variance: ArrayLike) -> Floats:
 
 
 def of_precisions(bins: int, branching: int, precision: Sequence[Any] | NDArray[Any], axis: Axis) -> Any:
-    """See `hierdp.analysis.consistent` for e, S, m and D. Precisions may be complex, or arrays of these."""
+    """Mean variance of H_b^c by the precisions of its levels, which may be complex, or arrays of these.
+
+    See `hierdp.analysis.consistent` for e, S, m and D.
+    """
     sizes = level_sizes(bins, branching)
     error: Any = 1 / precision[0]  # e of a full node; then its m, its D and its number of bins
     middle, distance, within = 0.0 * error, 0.0 * error, 1.0

@@ -8,8 +8,8 @@ import pytest
 from hierdp.analysis import algorithms, budgets, matrix_mechanism, methods, report
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
+from hierdp.analysis.grids import consistent, plain
 from hierdp.analysis.queries import Regular
-from hierdp.analysis.regular import consistent, plain
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, range_tree
 from hierdp.errors import InputError
 from hierdp.reproduce.qardaji2013 import paper_weights

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hierdp.analysis import grids, regular, wavelet
+from hierdp.analysis import grids, wavelet
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import branchings
@@ -109,9 +109,9 @@ PAPER = {
 def test_the_papers_consistent_hierarchies_two_ways(n, b):
     levels = EQUAL[height(n, b)]
     tree = range_tree(n, b)
-    assert regular.consistent(n, b, levels) == pytest.approx(PAPER[n, b], abs=0.005)
+    assert grids.consistent(n, b, levels) == pytest.approx(PAPER[n, b], abs=0.005)
     mean = ConsistentVariance(tree, of_levels(tree, levels)).of_ranges(*every_range(n)).mean()
-    assert mean == pytest.approx(regular.consistent(n, b, levels), rel=1e-11)
+    assert mean == pytest.approx(grids.consistent(n, b, levels), rel=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_papers_consistent_hierarchies_two_ways(n, b):
      (2**13, 21, 795.53), (2**20, 16, 3183.34), (2**20, 2, 14400.02)],
 )  # fmt: skip
 def test_the_papers_hierarchies_without_inference(n, b, printed):
-    assert regular.plain(n, b, EQUAL[height(n, b)]) == pytest.approx(printed, abs=0.005)
+    assert grids.plain(n, b, EQUAL[height(n, b)]) == pytest.approx(printed, abs=0.005)
 
 
 @pytest.mark.parametrize("n", quick([2**10 - 77, 2**20 - 77]))
@@ -129,7 +129,7 @@ def test_as_many_as_a_million_bins_both_ways(n):
     tree = range_tree(n, 8)
     noise = ConsistentVariance(tree, of_levels(tree, levels))
     prefixes = noise.of_ranges(0, np.arange(1, n + 1)).mean()
-    assert prefixes == pytest.approx(regular.consistent(n, 8, levels, PREFIX), rel=1e-9)
+    assert prefixes == pytest.approx(grids.consistent(n, 8, levels, [PREFIX]), rel=1e-9)
     drawn = np.sort(np.random.default_rng(6).integers(0, n, (2, 1000)), axis=0)
     start, stop = drawn[0], drawn[1] + 1
     np.testing.assert_allclose(
@@ -286,11 +286,11 @@ def test_large_grids():
     n, b, levels = 10**6 + 7, 9, np.exp(np.random.default_rng(7).normal(0, 1, 7))
     for axis in AXES:  # one dimension, by the code for several
         total = grids._ragged(level_sizes(n, b), b, 1 / levels, [axis]) / axis.queries(n)
-        assert total == pytest.approx(regular.consistent(n, b, levels, axis), rel=1e-8)
+        assert total == pytest.approx(grids.consistent(n, b, levels, [axis]), rel=1e-8)
     # A dimension queried as a whole: if only leaves are measured, its length multiplies the variance.
     only_leaves = [3.0, *[np.inf] * 6]
     twice = grids.consistent(n, b, only_leaves, [RANGE, WHOLE])
-    assert twice == pytest.approx(n * regular.consistent(n, b, only_leaves), rel=1e-8)
+    assert twice == pytest.approx(n * grids.consistent(n, b, only_leaves), rel=1e-8)
     with pytest.raises(InputError, match="14 dimensions are too many"):
         grids.consistent(3000, 50, [1.0] * 3, [RANGE] * 14)
     assert grids.consistent(2**9, 2, [1.0] * 9, [RANGE] * 14) > 0
@@ -303,7 +303,7 @@ def test_large_grids():
 def test_levels_must_be_given_a_variance_each():
     for levels in ([1.0], [1.0, 1.0, 1.0], [0.0, 1.0], [np.inf, 1.0]):
         with pytest.raises(ValueError, match=r"levels|positive"):
-            regular.consistent(16, 4, levels)
+            grids.consistent(16, 4, levels)
     with pytest.raises(ValueError, match="one per level"):
         ExplicitWorkload(16, [0], [3]).consistent(4, [1.0])
 

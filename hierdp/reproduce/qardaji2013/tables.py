@@ -9,8 +9,8 @@ import numpy as np
 
 from hierdp.analysis import algorithms, matrix_mechanism, wavelet
 from hierdp.analysis.budgets import equal, geometric, noise_variance
+from hierdp.analysis.grids import consistent, plain
 from hierdp.analysis.methods import MOST_BRANCHING
-from hierdp.analysis.regular import consistent, plain
 from hierdp.analysis.workload import RANGE, height
 from hierdp.reproduce.qardaji2013 import paper_weights
 from hierdp.reproduce.qardaji2013.published import AROUND_1024, TABLE_1, TABLE_2, TABLE_3
