@@ -10,6 +10,7 @@ from benchmarks import which_wins as script
 from benchmarks.which_wins import decision, flows, histograms, page, sizes
 from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
+from hierdp.choosing import methods
 from hierdp.mechanisms import registry
 from hierdp.reproduce.zhang2014.data import histograms as real
 from tests.marks import quick
@@ -65,11 +66,11 @@ def test_the_choice_has_the_least_geometric_mean(seed):
 
 
 def test_every_method_has_a_command_that_exists():
-    methods = {*sizes.WAYS, *flows.METHODS, *histograms.PUBLISH, *histograms.MAPS}
-    assert methods == set(decision.COMMANDS)
-    for command in decision.COMMANDS.values():
+    every = {*methods.WAYS, *methods.FLOW_METHODS, *methods.PUBLISH, *methods.MAPS}
+    assert every == set(methods.COMMANDS)
+    for command in methods.COMMANDS.values():
         name, *options = command.split(maxsplit=1)
-        known = {method.name for method in registry.MECHANISMS[name].methods}
+        known = {one.name for one in registry.MECHANISMS[name].methods}
         assert not options or options[0].startswith(("--method", "--merge", "--repair"))
         if options and options[0].startswith("--method"):
             chosen = options[0].removeprefix("--method ").partition(" --")[0].strip('"')
@@ -113,7 +114,7 @@ def test_the_winners_that_a_table_shows_are_the_least_of_its_rows():
     rng = np.random.default_rng(1)
     rows = pd.DataFrame([
         one for data in "pq" for epsilon in (0.1, 1.0)
-        for one in made({m: rng.lognormal(size=3) for m in flows.METHODS}, data=data, epsilon=epsilon)
+        for one in made({m: rng.lognormal(size=3) for m in methods.FLOW_METHODS}, data=data, epsilon=epsilon)
     ])  # fmt: skip
     shown = page.filled("<!-- which-wins: flows-l1 --><!-- /which-wins -->", rows)
     for data in "pq":

@@ -15,6 +15,7 @@ from benchmarks.measuring import DATA, timed
 from benchmarks.which_wins import flows, histograms, page, sizes
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
+from hierdp.choosing.methods import EMD
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
 PAGE = "which-wins-where.md"
@@ -106,6 +107,6 @@ def fill(folder: Path, rows: Any) -> None:
     file = folder / PAGE
     file.write_text(page.filled(file.read_text(encoding="utf-8"), rows), encoding="utf-8")
     for name, x in FIGURES.items():
-        drawn(rows[(rows.figure == name) & (rows.metric == sizes.EMD)], name, x).savefig(
+        drawn(rows[(rows.figure == name) & (rows.metric == EMD)], name, x).savefig(
             folder / f"which-wins-{name}.png", dpi=110
         )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.which_wins.flows import FLOWS
-from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, RANGES
+from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import SETTING
-from benchmarks.which_wins.sizes import EMD, L1, SIZES
+from benchmarks.which_wins.sizes import SIZES
+from hierdp.choosing.methods import BINS, COMMANDS, EMD, KLD, L1, RANGES
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -19,29 +20,6 @@ EPSILONS = (0.01, 0.1, 1.0)
 
 NEARLY_EMPTY = ("NetTrace, rebuilt", "NETTRACE", "ADULTFRANK")
 """Histograms with more than 90 % empty bins; the others of one dimension have at most 52 %."""
-
-COMMANDS = {
-    "bottom-up Hc": "count-of-counts --method bottom-up",
-    "bottom-up Hg": 'count-of-counts --method "bottom-up Hg"',
-    "top-down Hc": "count-of-counts",
-    "top-down Hc, plain": "count-of-counts --merge plain",
-    "top-down Hg": "count-of-counts --method Hg",
-    "Hc, all levels at once": 'count-of-counts --merge "at once"',
-    "M_c^dp": "group-size",
-    "M_H^dp": "group-size --method M_H^dp",
-    "InfTDA": "top-down",
-    **{name: f"top-down --method {name}" for name in ("InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")},
-    "AHP": "clustering",
-    **{name: f"clustering --method {name}" for name in ("AHP-by-place", "NF", "PHP", "GS", "Laplace")},
-    **{name: f"clustering --method {name}" for name in ("PrivTree", "DAWA")},
-    "DAWA for bins": "clustering --method DAWA --workload bins",
-    "H_b^c": "range-query",
-    "non-negative H_b^c": "range-query --repair non-negative",
-    "H_2^c": "range-query --method H_2^c",
-    "Wavelet": "range-query --method Wavelet",
-    "Quadtree": "range-query --method Quadtree",
-}
-"""`hierdp release …` of every method of hierdp."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.which_wins.sizes import WAYS
+from hierdp.choosing.methods import WAYS
 from hierdp.reports import plots
 
 if TYPE_CHECKING:

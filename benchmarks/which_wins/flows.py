@@ -8,28 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.which_wins.rows import Row, row
+from hierdp.choosing.methods import errors_of_flows
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data import FLIGHTS
 from hierdp.data.commuting import FILE, STATES
-from hierdp.mechanisms.top_down import top_down, true_table
-from hierdp.metrics.group_sizes import top_down_errors
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for
 from hierdp.tables import Flows, flows
 
 FLOWS = "origin/destination"
 DELTA = 1e-8
 
-METHODS = ("InfTDA", "InfTDA_large", "TDA_L2", "TDA", "VanillaGauss", "SH")
 AREAS = {"New England": 6, "Northeast": 9}
 """Parts of the United States: the first states of `hierdp.data.commuting.STATES`."""
-
-ERRORS = {
-    "l1": "L1",
-    "max_error": "largest error",
-    "false_discovery_rate": "share of invented flows",
-    "false_negatives": "missed flows",
-}
-"""Errors of `top_down_errors`, and how they are called here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +60,10 @@ def within(path: Path, states: tuple[str, ...]) -> Flows:
 
 
 def errors(case: Case, runs: int, seed: int) -> Iterator[Row]:
-    """One row per method, run, level and error; errors of cells that are not released included."""
-    truth = true_table(case.table)
-    for method in METHODS:
-        for run in range(runs):
-            noise = noise_for(seed, case.data, case.epsilon, run)
-            made = top_down(case.table, case.epsilon, DELTA, noise, method)
-            found = top_down_errors(truth, made.table)
-            for each in found[found.level > 0].itertuples():
-                for name, metric in ERRORS.items():
-                    yield row(
-                        kind=FLOWS, data=case.data, epsilon=case.epsilon, level=int(each.level),
-                        name=str(each.name), depth=len(found), metric=metric, method=method, run=run,
-                        error=float(getattr(each, name)),
-                    )  # fmt: skip
+    """One row per method, run, level and error."""
+
+    def noise(_: str, run: int) -> SimulatedNoise:
+        return noise_for(seed, case.data, case.epsilon, run)
+
+    for each in errors_of_flows(case.table, case.epsilon, DELTA, runs, noise):
+        yield row(kind=FLOWS, data=case.data, epsilon=case.epsilon, **each._asdict())

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.which_wins.decision import decision
-from benchmarks.which_wins.flows import FLOWS, METHODS
-from benchmarks.which_wins.histograms import BINS, BOUND, HISTOGRAMS, KLD, MAP, RANGES
+from benchmarks.which_wins.flows import FLOWS
+from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import means
-from benchmarks.which_wins.sizes import EMD, L1, SIZES, WAYS
+from benchmarks.which_wins.sizes import SIZES
+from hierdp.choosing.methods import BINS, EMD, FLOW_METHODS, KLD, L1, RANGES, WAYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -123,10 +124,10 @@ def _finest(metric: str, _: DataFrame, found: DataFrame) -> str:
     table = []
     for (data, epsilon), group in here.groupby(["data", "epsilon"], sort=False):
         cells = group.set_index("method")
-        values = [shown(cells["mean"][name]) for name in METHODS]
-        values = [f"**{v}**" if cells.tied[name] else v for v, name in zip(values, METHODS, strict=True)]
+        values = [shown(cells["mean"][name]) for name in FLOW_METHODS]
+        values = [f"**{v}**" if cells.tied[name] else v for v, name in zip(values, FLOW_METHODS, strict=True)]
         table.append([str(data), f"{epsilon:g}", *values])
-    return lines(["data", "ε", *METHODS], table)
+    return lines(["data", "ε", *FLOW_METHODS], table)
 
 
 def _level(name: str) -> str:

@@ -1,9 +1,4 @@
-"""How many groups have each size: the methods of Kuo et al. 2018 and Fioretto & Van Hentenryck 2019.
-
-Two errors per region: the earth mover's distance of Kuo et al., and the L1 error of the counts by size of
-Fioretto & Van Hentenryck. All noise is independent; budgets are those of the whole release; groups may be
-empty. M_c^dp and M_H^dp are Fioretto & Van Hentenryck 2019's.
-"""
+"""How many groups have each size: the methods of Kuo et al. 2018 and Fioretto & Van Hentenryck 2019."""
 
 from __future__ import annotations
 
@@ -16,35 +11,16 @@ import numpy as np
 
 from benchmarks.which_wins.rows import Row, row
 from hierdp import tables
+from hierdp.choosing.methods import errors_of_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.census import census
 from hierdp.data.taxi import taxi
 from hierdp.demo import read
-from hierdp.mechanisms import count_of_counts, group_size
-from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.mechanisms.group_size.post_processing import METHODS
-from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.metrics.runs import earth_movers_runs
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.runs import noise_for
-from hierdp.tables import GroupSizes
-
-WAYS: dict[str, tuple[str, ...]] = {
-    "bottom-up Hc": ("bottom-up", "weighted"),
-    "bottom-up Hg": ("bottom-up Hg", "weighted"),
-    "top-down Hc": ("Hc", "weighted"),
-    "top-down Hc, plain": ("Hc", "plain"),
-    "top-down Hg": ("Hg", "weighted"),
-    "Hc, all levels at once": ("Hc", "at once"),
-    "M_c^dp": (),
-    "M_H^dp": (),
-}
-"""Method and merge of `count_of_counts`; none for the methods of `group_size`. "At once" is `TreeMatching` of
-the levels' estimates, which is in neither paper, for up to three levels and up to 5,000 true sizes."""
-
 
 SIZES = "group sizes"
-EMD, L1 = "entities to move", "counts by size, L1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,37 +67,13 @@ def by_density(seed: int) -> Iterator[Case]:
 
 def errors(case: Case, runs: int, seed: int) -> Iterator[Row]:
     """One row per method, run, level and error."""
-    places = case.counts.hierarchy
-    true = case.counts.runs.capped(case.max_size)
-    by_size = true.dense(case.max_size)
-    dense = GroupSizes(places, by_size)
-    for way, chosen in WAYS.items():
-        if "at once" in chosen and (len(places.levels) > 3 or int(true.distinct[0]) > 5_000):
-            continue
-        for run in range(runs):
-            query = chosen[0] if chosen else way  # methods with one query share their noise
-            noise = noise_for(seed, case.figure, case.data, case.at, query, run)
-            if chosen:
-                plan = plan_of(chosen[0], places.levels, merge=chosen[1], max_size=case.max_size)
-                measured = count_of_counts.measure(case.counts, case.epsilon, noise, plan)
-                made = count_of_counts.post_process(measured, places, plan)
-                released = made.dense(case.max_size)
-            else:
-                method = METHODS[way]
-                noisy, _ = group_size.measure(dense, case.epsilon, noise, method)
-                released = group_size.post_process(
-                    noisy, places, dense.groups, method, method.solving(SolverOptions())
-                )
-                made = Runs.from_dense(released)
-            found = {EMD: earth_movers_runs(true, made), L1: np.abs(by_size - released).sum(axis=1)}
-            for level, name in enumerate(places.levels):
-                nodes = places.tree.nodes_of(level)
-                for metric, error in found.items():
-                    yield row(
-                        kind=SIZES, figure=case.figure, data=case.data, at=case.at, epsilon=case.epsilon,
-                        level=level, name=name, depth=len(places.levels), metric=metric, method=way, run=run,
-                        error=float(error[nodes].sum()) / (nodes.stop - nodes.start),
-                    )  # fmt: skip
+
+    def noise(query: str, run: int) -> SimulatedNoise:
+        return noise_for(seed, case.figure, case.data, case.at, query, run)
+
+    for each in errors_of_groups(case.counts, case.max_size, case.epsilon, runs, noise):
+        about = {"figure": case.figure, "data": case.data, "at": case.at, "epsilon": case.epsilon}
+        yield row(kind=SIZES, **about, **each._asdict())
 
 
 def _skewed(rng: np.random.Generator, groups: int, largest: int) -> tuple[Any, Any]:

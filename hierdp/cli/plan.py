@@ -17,6 +17,7 @@ from hierdp.cli.axes import sizes_of
 from hierdp.cli.commands import Commands
 from hierdp.cli.common import console, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
+from hierdp.cli.recommend import KINDS, command_for
 from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
@@ -111,11 +112,16 @@ def _command_of(mechanism: Mechanism) -> click.Command:
     return RangeQueryPlan() if mechanism.name == "range-query" else PlanCommand(mechanism)
 
 
-@click.group(commands=Commands(MECHANISMS, lambda name: _command_of(MECHANISMS[name])))
+def _made(name: str) -> click.Command:
+    return command_for(name) if name in KINDS else _command_of(MECHANISMS[name])
+
+
+@click.group(commands=Commands([*MECHANISMS, *KINDS], _made))
 def plan() -> None:
     """What to expect of a release, without data: its noise, and errors where mathematics gives them.
 
-    A plan takes the options of `hierdp release`, with numbers of regions in place of columns.
+    A plan takes the options of `hierdp release`, with numbers of regions in place of columns. `groups`,
+    `flows` and `bins` recommend a method of all mechanisms for a table of such a shape.
 
     \b
     hierdp plan top-down --axis origin=state:52,county:3221 --axis destination=state:52,county:3221 \\
@@ -123,6 +129,8 @@ def plan() -> None:
     hierdp plan tabulation --levels state:51,county:3143 --attribute group=8 --attribute age=2 \\
         --method GLS --delta 1e-10 --standard-error 5 --at county:total
     hierdp plan range-query 2^20 --epsilon 1
+    hierdp plan flows --axis origin=state:52 --axis destination=state:52 --total 1000000 --filled 1000 \\
+        --for "destination totals" --epsilon 1
     """
 
 

@@ -1,0 +1,372 @@
+"""`recommend`: the method with the least error for a question, by simulated releases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierdp.choosing import methods
+from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
+from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.errors import InputError, listed, unknown_name
+from hierdp.evaluation.compare import refuse_accounts
+from hierdp.execution import progress
+from hierdp.privacy.budget import check_epsilon
+from hierdp.reproduce.runs import noise_for
+from hierdp.tables import Flows
+from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+QUESTIONS: dict[str, dict[str, tuple[str, int]]] = {
+    "groups": {"entities to move": (methods.EMD, -1), "counts by size": (methods.L1, -1)},
+    "flows": {
+        "destination totals": ("L1", 1),
+        "cells": ("L1", -1),
+        "largest error": ("largest error", -1),
+        "invented cells": ("share of invented flows", -1),
+        "missed cells": ("missed flows", -1),
+    },
+    "bins": {"shape": (methods.KLD, 0), "bins": (methods.BINS, 0), "ranges": (methods.RANGES, 0)},
+}
+"""For each kind of table, the errors that can be asked for, and the level that they mean by default."""
+
+STEPS = (0.1, 0.3, 3.0, 10.0)
+"""Multiples of ε, and of the numbers of a shape, at which the recommendation is made again."""
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The method with the least predicted error.
+
+    Attributes
+    ----------
+    question : str
+    method : str
+    command : str
+        The arguments of `hierdp release` for it, without those of the table.
+    ranking : DataFrame
+        A row for each method: the mean error, its 95 % interval over the simulated releases, the mean divided
+        by the least, and `alike`: whether the interval overlaps that of the best.
+    flips : DataFrame
+        What was changed, its value, and the best method there.
+    """
+
+    question: str
+    method: str
+    command: str
+    ranking: DataFrame
+    flips: DataFrame
+
+    @property
+    def notes(self) -> list[str]:
+        """Where the recommendation changes, in words."""
+        found = []
+        for changed, here in self.flips.groupby("changed", sort=False):
+            other = here[~here["keeps"]]
+            places = [f"{one.method} at {one.value:g}" for one in other.itertuples()]
+            kept = f"{changed}: {self.method} from {here.value.min():g} to {here.value.max():g}"
+            found.append(f"{changed}: " + ", ".join(places) if places else kept)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A made-up or public table, and how it is made again with other numbers."""
+
+    kind: str
+    table: Any
+    max_size: int = 0
+    others: Mapping[str, tuple[float, Callable[[float], Shape]]] | None = None
+
+
+def recommend(
+    kind: str,
+    question: str,
+    *,
+    epsilon: float,
+    delta: float = 1e-8,
+    levels: Sequence[str] | Hierarchy | None = None,
+    axes: Mapping[str, Any] | None = None,
+    bins: int | Sequence[int] | None = None,
+    total: int | None = None,
+    groups: int | None = None,
+    filled: int | None = None,
+    max_size: int | None = None,
+    largest: int | None = None,
+    like: Any = None,
+    count: str = "count",
+    runs: int = 5,
+) -> Recommendation:
+    """Rank all methods that answer a question, by simulated releases of a table that is not secret.
+
+    The table is made up from its shape (`hierdp.choosing.made_up`), or a public table of the same kind.
+
+    Parameters
+    ----------
+    kind : str
+        "groups" (how many groups have each size, by region), "flows" (counts by cell of axes), or "bins" (a
+        histogram).
+    question : str
+        One of `QUESTIONS`, and, after a colon, a level's name if it is not the default one: "entities to
+        move: county".
+    epsilon : float
+    delta : float
+        Of the methods for flows. All others are ε-DP.
+    levels : sequence of str, or Hierarchy
+        Of groups: the regions by level, such as ["state=52", "county=3221"], or the regions themselves.
+    axes : mapping
+        Of flows: for each axis its regions by level, {"state": 52, "county": 3221}, or a Hierarchy; with
+        `like` as for `hierdp.release`.
+    bins : int, or two
+        The number of bins along each dimension.
+    total : int
+        The number of entities, trips or persons, about.
+    groups : int, optional
+        The number of groups.
+    filled : int, optional
+        The number of cells or bins that are not empty, about. Default: half.
+    max_size : int, optional
+        The largest size of a group in the release.
+    largest : int, optional
+        The largest size that is expected. Default: `max_size`.
+    like : table, optional
+        In place of `total`, `groups`, `filled` and `largest`: public data of the same kind. Groups: one row
+        each, with the columns of the levels (`levels` are their names) and `size`. Flows: as for a release.
+        Bins: a row for each, in order.
+    count : str
+        The column of counts, with `like`.
+    runs : int
+        Simulated releases of each method.
+
+    Raises
+    ------
+    InputError
+        If the shape is incomplete, or there is no such question.
+
+    Examples
+    --------
+    >>> found = recommend("bins", "ranges", bins=64, total=5000, filled=60, epsilon=1, runs=2)
+    >>> found.ranking.columns.tolist()
+    ['method', 'error', 'low', 'high', 'times_best', 'alike']
+    >>> found.ranking.method[0] == found.method
+    True
+    """
+    if kind not in QUESTIONS:
+        raise InputError(unknown_name(kind, QUESTIONS, "no kind of table"))
+    metric, level = question_of(kind, question)
+    check_epsilon(epsilon)
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
+    if like is not None:
+        refuse_accounts(like, None, public=False)
+    shape = shape_of(kind, levels, axes, bins, total, groups, filled, max_size, largest, like, count)
+    ranking = ranked(shape, metric, level, epsilon, delta, runs)
+    best = str(ranking.method[0])
+    changes: dict[str, tuple[float, Callable[[float], Shape]]] = {"ε": (epsilon, lambda _: shape)}
+    changes |= shape.others or {}
+    steps = [(name, usual, make, step) for name, (usual, make) in changes.items() for step in STEPS]
+    flips = []
+    for name, usual, make, step in progress.steps(steps, "other settings", len(steps)):
+        try:
+            there = make(step)
+        except InputError:  # no table has such a shape
+            continue
+        at = epsilon * step if name == "ε" else epsilon
+        here = ranked(there, metric, level, at, delta, max(1, runs // 2))
+        keeps = bool(here.alike[here.method == best].any())
+        method = best if keeps else str(here.method[0])
+        flips.append({"changed": name, "value": usual * step, "method": method, "keeps": keeps})
+    import pandas as pd
+
+    table = pd.DataFrame(flips, columns=["changed", "value", "method", "keeps"])
+    return Recommendation(question, best, methods.COMMANDS[best], ranking, table)
+
+
+def question_of(kind: str, question: str) -> tuple[str, int | str]:
+    """The metric, and the level, by its number or its name."""
+    words, colon, level = question.partition(":")
+    known = QUESTIONS[kind]
+    if words.strip() not in known:
+        raise InputError(unknown_name(words.strip(), known, f"{kind} have no question"))
+    metric, usual = known[words.strip()]
+    return metric, level.strip() if colon else usual
+
+
+def ranked(shape: Shape, metric: str, level: int | str, epsilon: float, delta: float, runs: int) -> DataFrame:
+    """All methods by their mean errors.
+
+    Raises
+    ------
+    InputError
+        If there is no such level.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    found = pd.DataFrame([each._asdict() for each in errors(shape, epsilon, delta, runs)])
+    if isinstance(level, str):
+        known = dict(zip(found.name, found.level, strict=True))
+        if level not in known:
+            raise InputError(f"there is no level {level!r}: choose one of {listed(known)}")
+        level = int(known[level])
+    here = found[(found.metric == metric) & (found.level == (level if level >= 0 else found.depth + level))]
+    each = here.groupby("method", sort=False).error.agg(["mean", "std", "count"]).reset_index()
+    factor = stats.t.ppf(0.5 + CONFIDENCE / 2, max(runs - 1, 1)) / math.sqrt(runs)
+    half = factor * each["std"] if runs > 1 else np.nan
+    made = pd.DataFrame({"method": each.method, "error": each["mean"], "low": each["mean"] - half})
+    made["high"] = each["mean"] + half
+    made = made.sort_values("error", kind="stable", ignore_index=True)
+    least = float(made.error[0])
+    made["times_best"] = made.error / least if least > 0 else np.where(made.error > 0, math.inf, 1.0)
+    top = least if math.isnan(made.high[0]) else float(made.high[0])
+    made["alike"] = made.low.fillna(made.error) <= top
+    return made
+
+
+def errors(shape: Shape, epsilon: float, delta: float, runs: int) -> Iterator[methods.Error]:
+    """Of every method, on every level."""
+
+    def noise(query: str, run: int) -> Any:
+        return noise_for(0, shape.kind, query, run)
+
+    if shape.kind == "groups":
+        return methods.errors_of_groups(shape.table, shape.max_size, epsilon, runs, noise)
+    if shape.kind == "flows":
+        return methods.errors_of_flows(shape.table, epsilon, delta, runs, noise)
+    return methods.errors_of_bins(shape.table, epsilon, runs, noise)
+
+
+def shape_of(
+    kind: str,
+    levels: Any,
+    axes: Any,
+    bins: Any,
+    total: int | None,
+    groups: int | None,
+    filled: int | None,
+    max_size: int | None,
+    largest: int | None,
+    like: Any,
+    count: str,
+) -> Shape:
+    """The table to simulate on."""
+    given = {"levels": levels, "axes": axes, "bins": bins, "total": total, "groups": groups}
+    given |= {"max_size": max_size}
+    needed = {"groups": ["levels", "max_size"], "flows": ["axes"], "bins": ["bins"]}[kind]
+    needed += [] if like is not None else ["total", *(["groups"] if kind == "groups" else [])]
+    if missing := [name for name in needed if given[name] is None]:
+        raise InputError(
+            f"the shape of {kind} is not complete: give {listed(missing)}, or a public table (`like`)"
+        )
+    if kind == "groups":
+        assert max_size is not None
+        if like is not None:
+            return Shape(kind, _groups_like(like, levels), max_size)
+        assert total is not None
+        assert groups is not None
+        return _groups(levels, groups, total, max_size, largest or max_size)
+    if kind == "flows":
+        return _flows(axes, total, filled) if like is None else Shape(kind, _flows_like(like, axes, count))
+    sizes = (bins,) if isinstance(bins, int) else tuple(bins)
+    if len(sizes) > 2 or min(sizes) < 1:
+        raise InputError(f"bins {sizes}: give their number, along one or two dimensions")
+    if like is not None:
+        return Shape(kind, _bins_like(like, sizes, count))
+    assert total is not None
+    return _bins(sizes, total, filled)
+
+
+def _groups(levels: Any, groups: int, total: int, max_size: int, largest: int) -> Shape:
+    from hierdp.mechanisms.expected import regions_of
+
+    places = levels if isinstance(levels, Hierarchy) else regions_of(levels)
+    made = Shape("groups", made_up_groups(places, groups, total, min(largest, max_size)), max_size)
+    mean = total / groups
+
+    def other(step: float) -> Shape:
+        number = max(1, round(groups * step))
+        return replace(
+            made, table=made_up_groups(places, number, round(number * mean), min(largest, max_size))
+        )
+
+    return replace(made, others={"number of groups": (groups, other)})
+
+
+def _flows(axes: Any, total: int | None, filled: int | None) -> Shape:
+    from hierdp.mechanisms.top_down.expected import flows_of
+
+    assert total is not None
+    shape = flows_of(axes)
+    possible = math.prod(int(axis.tree.level_sizes[-1]) for axis in shape.axes)
+    cells = max(1, min(possible, total) // 2) if filled is None else filled
+    made = Shape("flows", made_up_flows(shape, total, cells))
+
+    def other(step: float) -> Shape:
+        return replace(made, table=made_up_flows(shape, total, max(1, round(cells * step))))
+
+    return replace(made, others={"cells that are not empty": (cells, other)})
+
+
+def _bins(sizes: tuple[int, ...], total: int, filled: int | None) -> Shape:
+    possible = math.prod(sizes)
+    many = max(1, min(possible, total) // 2) if filled is None else filled
+    made = Shape("bins", made_up_bins(sizes, total, many))
+
+    def other(step: float) -> Shape:
+        return replace(made, table=made_up_bins(sizes, total, max(1, round(many * step))))
+
+    return replace(made, others={"bins that are not empty": (many, other)})
+
+
+def _flows_like(like: Any, axes: Any, count: str) -> Flows:
+    from hierdp.tables import flows, read
+    from hierdp.tables.cells import axes_by_name
+
+    named = count if count in read(like).columns else None
+    return flows(like, axes=axes_by_name(axes), count=named)
+
+
+def _groups_like(like: Any, levels: Any) -> SizeRuns:
+    """One row for each group, with the columns of its regions and `size`."""
+    from hierdp.tables import read
+    from hierdp.tables.sources import run
+
+    if isinstance(levels, Hierarchy):
+        raise InputError("with `like`, give the columns of the regions as `levels`")
+    names, table = list(levels), read(like)
+    if lost := [name for name in (*names, "size") if name not in table.columns]:
+        raise InputError(
+            f"the public table has no column {listed(lost)}: one row a group, its regions and `size`"
+        )
+    frame = run(table.select(*names, "size")).to_pandas()
+    places = Hierarchy.from_columns(frame, names)
+    at = places.positions(frame[names[-1]].astype(str).to_numpy(object))
+    sizes = frame["size"].to_numpy()
+    if not np.issubdtype(sizes.dtype, np.integer) or sizes.min() < 0:
+        raise InputError("the sizes of the public groups must be whole numbers of at least 0")
+    leaves = int(places.tree.level_sizes[-1])
+    rows = [np.unique(sizes[at == leaf], return_counts=True) for leaf in range(leaves)]
+    return SizeRuns(places, Runs.from_rows(rows).summed_up(places.tree))
+
+
+def _bins_like(like: Any, sizes: tuple[int, ...], count: str) -> Ints:
+    from hierdp.tables import read
+    from hierdp.tables.columns import refuse, whole_of
+    from hierdp.tables.sources import run
+
+    table = read(like)
+    number, faults = whole_of(table, count)
+    refuse(table, faults, "the public table")
+    counts = np.asarray(run(table.select(n=number))["n"].to_numpy(), dtype=np.int64)
+    if counts.size != math.prod(sizes):
+        raise InputError(f"the public table has {counts.size:,} rows for {math.prod(sizes):,} bins")
+    return counts.reshape(sizes)

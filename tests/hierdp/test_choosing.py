@@ -1,0 +1,148 @@
+"""Recommendations: made-up tables have their shape, the method has the least error, the command exists."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import recommended
+from benchmarks.which_wins.rows import row
+from hierdp.choosing import QUESTIONS, methods, recommend
+from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
+from hierdp.cli.app import main
+from hierdp.errors import InputError
+from hierdp.mechanisms.clustering import METHODS
+from hierdp.mechanisms.expected import regions_of
+from hierdp.mechanisms.top_down.expected import flows_of
+from hierdp.reproduce.runs import noise_for
+
+AXES = {"origin": {"state": 3, "county": 9}, "destination": {"state": 3, "county": 9}}
+
+
+@pytest.mark.parametrize(
+    ("groups", "entities", "largest"), [(300, 900, 20), (50, 50, 9), (40, 800, 20), (5, 5, 1)]
+)
+def test_made_up_groups_have_their_shape(groups, entities, largest):
+    places = regions_of(["state=2", "county=6"])
+    made = made_up_groups(places, groups, entities, largest)
+    assert made.runs.groups[0] == groups
+    assert made.runs.sizes.min() >= 1
+    assert made.runs.sizes.max() <= largest
+    # The mean of independent draws: six standard deviations, of at most half the range.
+    assert abs(made.runs.people[0] - entities) <= 6 * groups**0.5 * largest / 2 * (entities > groups)
+    children = places.tree.nodes_of(1)
+    assert made.runs.groups[children].sum() == groups
+    with pytest.raises(InputError, match="cannot have"):
+        made_up_groups(places, groups, groups * largest + 1, largest)
+
+
+def test_made_up_flows_and_bins_have_their_shape():
+    made = made_up_flows(flows_of(AXES), 5000, 40)
+    assert (made.total, made.counts.size, int(made.counts.min())) == (5000, 40, made.counts.min())
+    assert made.counts.min() >= 1
+    assert len({tuple(cell) for cell in made.cells.tolist()}) == 40
+    for shape in ((200,), (20, 30)):
+        counts = made_up_bins(shape, 3000, 77)
+        assert (counts.shape, counts.sum(), (counts > 0).sum()) == (shape, 3000, 77)
+    for wrong in (0, 82):
+        with pytest.raises(InputError, match="not empty: it must be from 1 to 81"):
+            made_up_flows(flows_of(AXES), 5000, wrong)
+    with pytest.raises(InputError, match="at most 50,000,000 are made up"):
+        made_up_flows(flows_of({"a": {"x": 10_000}, "b": {"x": 10_000}}), 10, 5)
+
+
+SHAPES = {
+    "groups": {"levels": ["state=2", "county=4"], "groups": 60, "total": 200, "max_size": 12},
+    "flows": {"axes": AXES, "total": 900, "filled": 30},
+    "bins": {"bins": 32, "total": 500, "filled": 20},
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_the_recommended_method_has_the_least_error(kind):
+    question = list(QUESTIONS[kind])[1]
+    found = recommend(kind, question, epsilon=1, runs=2, **SHAPES[kind])
+    table = found.ranking
+    assert table.method[0] == found.method
+    assert table.error.tolist() == sorted(table.error)
+    assert found.command == methods.COMMANDS[found.method]
+    assert table.alike[0]
+    assert (table.low <= table.error).all()
+    assert {"groups": 8, "flows": 6, "bins": 13}[kind] == len(table)
+    changed = {
+        "groups": "number of groups",
+        "flows": "cells that are not empty",
+        "bins": "bins that are not empty",
+    }
+    assert set(found.flips.changed) == {"ε", changed[kind]}
+    assert (found.flips.keeps == (found.flips.method == found.method)).all()
+    assert len(found.notes) == 2
+
+
+def test_predicted_errors_are_those_of_releases():
+    counts = np.repeat([3, 0, 8, 1], 5)
+    table = pd.DataFrame({"count": counts})
+    found = recommend("bins", "bins", epsilon=0.5, bins=20, like=table, runs=3)
+    for name in ("Laplace", "AHP"):
+        errors = []
+        for run in range(3):
+            made = METHODS[name].publish(counts, 0.5, noise_for(0, "bins", "", run))
+            errors.append(((made.counts - counts) ** 2).mean())
+        shown = found.ranking.set_index("method").loc[name]
+        assert shown.error == pytest.approx(np.mean(errors), rel=1e-12)
+        # Student's 97.5 % quantile of two degrees of freedom
+        assert shown.high - shown.error == pytest.approx(4.302653 * np.std(errors, ddof=1) / 3**0.5, rel=1e-6)
+    assert set(found.flips.changed) == {"ε"}
+
+
+def test_a_public_table_of_each_kind(tmp_path):
+    groups = pd.DataFrame({"state": list("AABB"), "county": list("abcc"), "size": [1, 3, 2, 2]})
+    found = recommend("groups", "counts by size: state", levels=["state", "county"], like=groups, max_size=4,
+                      epsilon=1, runs=1)  # fmt: skip
+    assert len(found.ranking) == 8
+    trips = pd.DataFrame({"o": list("aab"), "d": list("xyx"), "count": [5, 1, 3]})
+    trips.to_csv(tmp_path / "trips.csv", index=False)
+    words = ["--axis", "origin=o", "--axis", "destination=d", "--like", str(tmp_path / "trips.csv")]
+    done = CliRunner().invoke(
+        main, ["plan", "flows", *words, "--for", "cells", "--epsilon", "1", "--runs", "1"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "hierdp release top-down" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["groups", "--levels", "state:2", "--groups", "20", "--total", "50", "--max-size", "5",
+          "--for", "entities to move: state"], "hierdp release "),
+        (["flows", "--axis", "origin=s:3", "--axis", "destination=s:3", "--total", "90", "--for",
+          "destination totals"], "hierdp release top-down"),
+        (["bins", "--bins", "4,4", "--total", "90", "--for", "ranges"], "hierdp release "),
+        (["bins", "--bins", "4", "--for", "ranges"], "give 'total', or a public table"),
+        (["bins", "--bins", "4", "--total", "9", "--for", "sums"], "there are"),
+        (["bins", "--bins", "4x", "--total", "9", "--for", "bins"], "give a whole number, such as 4096"),
+        (["groups", "--levels", "state", "--max-size", "5", "--for", "counts by size"], "need --like"),
+        (["groups", "--levels", "state:2", "--groups", "9", "--total", "9", "--max-size", "5", "--for",
+          "counts by size: town"], "no level 'town': choose one of 'root', 'state'"),
+    ],
+)  # fmt: skip
+def test_the_command_line(words, shown):
+    done = CliRunner().invoke(main, ["plan", *words, "--epsilon", "1", "--runs", "1"])
+    assert (done.exit_code == 0) == shown.startswith("hierdp release"), done.output
+    assert shown in " ".join(done.output.replace("│", " ").split()), done.output
+
+
+def test_hits_by_hand(monkeypatch):
+    """The recommended method has the least predicted error; its measured error is over the least by 1.2."""
+    about = {"kind": "histograms", "data": "a", "epsilon": 1.0, "metric": "KLD"}
+    rows = [
+        row(method=m, run=0, error=e, **about) for m, e in (("AHP", 1.2), ("NF", 1.0), ("Bayes bound", 0.1))
+    ]
+    monkeypatch.setattr(recommended, "read", lambda: pd.DataFrame(rows))
+    predicted = pd.DataFrame(
+        {"by": "half", "figure": "", "data": "a", "at": np.nan, "epsilon": 1.0, "level": 0, "metric": "KLD",
+         "method": ["NF", "AHP"], "predicted": [5.0, 4.0]}
+    )  # fmt: skip
+    found = recommended.hits(predicted)
+    assert found[["method", "kind"]].values.tolist() == [["AHP", "histograms"]]
+    assert found.times.tolist() == pytest.approx([1.2])
