@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.choosing import methods
-from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
+from hierdp.choosing.made_up import check_cells, made_up_bins, made_up_flows, made_up_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError, listed, unknown_name
@@ -270,7 +270,9 @@ def shape_of(
     if kind == "groups":
         assert max_size is not None
         if like is not None:
-            return Shape(kind, _groups_like(like, levels), max_size)
+            made = _groups_like(like, levels)
+            check_cells(made.hierarchy.tree.size * (max_size + 1))
+            return Shape(kind, made, max_size)
         assert total is not None
         assert groups is not None
         return _groups(levels, groups, total, max_size, largest or max_size)
@@ -289,6 +291,7 @@ def _groups(levels: Any, groups: int, total: int, max_size: int, largest: int) -
     from hierdp.mechanisms.expected import regions_of
 
     places = levels if isinstance(levels, Hierarchy) else regions_of(levels)
+    check_cells(places.tree.size * (max_size + 1))
     made = Shape("groups", made_up_groups(places, groups, total, min(largest, max_size)), max_size)
     mean = total / groups
 

@@ -11,6 +11,8 @@ real tables is measured in docs/which-wins-where.md.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -28,7 +30,7 @@ MEMORY, RANGE = 0.95, 1.5
 """Of bins: the correlation of neighbours, and the standard deviation of the logarithm of counts."""
 
 MOST_CELLS = 50_000_000
-"""The most possible cells of a made-up table."""
+"""The most possible counts of a table."""
 
 
 def made_up_groups(places: Hierarchy, groups: int, entities: int, largest: int, seed: int = 0) -> SizeRuns:
@@ -44,6 +46,7 @@ def made_up_groups(places: Hierarchy, groups: int, entities: int, largest: int, 
             f"{groups:,} groups of 1 to {largest:,} cannot have {entities:,} entities together; change "
             "`groups`, `total` or `largest`"
         )
+    check_cells(places.tree.size * (largest + 1))
     rng = np.random.default_rng(seed)
     tree = places.tree
     leaves = int(tree.level_sizes[-1])
@@ -82,12 +85,8 @@ def made_up_flows(shape: Flows, total: int, cells: int, seed: int = 0) -> Flows:
         If there are not so many cells or trips, or too many possible cells.
     """
     sizes = [int(axis.tree.level_sizes[-1]) for axis in shape.axes]
-    possible = int(np.prod([float(n) for n in sizes]))
-    if possible > MOST_CELLS:
-        raise InputError(
-            f"{possible:,} cells are possible; at most {MOST_CELLS:,} are made up: give fewer regions, or a "
-            "public table (`like`)"
-        )
+    possible = math.prod(sizes)
+    check_cells(possible)
     _check(cells, possible, total, "cells")
     rng = np.random.default_rng(seed)
     weight = np.zeros(sizes)
@@ -115,7 +114,8 @@ def made_up_bins(shape: tuple[int, ...], total: int, filled: int, seed: int = 0)
     """
     from scipy.ndimage import gaussian_filter1d
 
-    _check(filled, int(np.prod(shape)), total, "bins")
+    check_cells(math.prod(shape))
+    _check(filled, math.prod(shape), total, "bins")
     rng = np.random.default_rng(seed)
 
     def smooth() -> NDArray[np.float64]:
@@ -128,8 +128,22 @@ def made_up_bins(shape: tuple[int, ...], total: int, filled: int, seed: int = 0)
     kept = np.argsort(-height, kind="stable")[:filled]
     counts: Ints = np.zeros(height.size, np.int64)
     counts[kept] = _shared(total, RANGE * (0.6 * height + 0.8 * other)[kept])
-    found: Ints = counts.reshape(shape)
-    return found
+    return np.asarray(counts.reshape(shape), dtype=np.int64)
+
+
+def check_cells(possible: int) -> None:
+    """Refuse tables that are too large to be released several times by every method.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_CELLS` possible counts.
+    """
+    if possible > MOST_CELLS:
+        raise InputError(
+            f"{possible:,} counts are possible; recommendations are for at most {MOST_CELLS:,}: give fewer "
+            "regions, sizes or bins"
+        )
 
 
 def _check(filled: int, possible: int, total: int, what: str) -> None:
@@ -143,6 +157,6 @@ def _check(filled: int, possible: int, total: int, what: str) -> None:
 def _shared(total: int, logarithms: NDArray[np.float64]) -> Ints:
     """At least 1 for each, and the rest in proportion; they add up to the total."""
     share = np.exp(logarithms - logarithms.max())
-    found = 1 + np.floor(share / share.sum() * (total - share.size)).astype(np.int64)
+    found: Ints = 1 + np.floor(share / share.sum() * (total - share.size)).astype(np.int64)
     found[np.argmax(found)] += total - int(found.sum())
     return found

@@ -1,5 +1,7 @@
 """Recommendations: made-up tables have their shape, the method has the least error, the command exists."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,7 +49,7 @@ def test_made_up_flows_and_bins_have_their_shape():
     for wrong in (0, 82):
         with pytest.raises(InputError, match="not empty: it must be from 1 to 81"):
             made_up_flows(flows_of(AXES), 5000, wrong)
-    with pytest.raises(InputError, match="at most 50,000,000 are made up"):
+    with pytest.raises(InputError, match="for at most 50,000,000"):
         made_up_flows(flows_of({"a": {"x": 10_000}, "b": {"x": 10_000}}), 10, 5)
 
 
@@ -130,6 +132,18 @@ def test_the_command_line(words, shown):
     done = CliRunner().invoke(main, ["plan", *words, "--epsilon", "1", "--runs", "1"])
     assert (done.exit_code == 0) == shown.startswith("hierdp release"), done.output
     assert shown in " ".join(done.output.replace("│", " ").split()), done.output
+
+
+def test_the_page_has_the_committed_rates():
+    made = pd.read_parquet(recommended.RESULTS)
+    found = recommended.hits(made)
+    assert (found.groupby("by").size() == 384).all()
+    text = (Path(__file__).parents[2] / "docs/which-wins-where.md").read_text(encoding="utf-8")
+    rates = (found.times <= recommended.CLOSE).groupby([found.by, found.kind]).mean()
+    whole = (found.times <= recommended.CLOSE).groupby(found.by).mean()
+    for by, named in (("half", "half of the persons, trips or groups"), ("shape", "the shape alone")):
+        each = [*(rates[by, kind] for kind in ("group sizes", "origin/destination", "histograms")), whole[by]]
+        assert f"| {named} | {' | '.join(f'{100 * rate:.0f} %' for rate in each)} |" in text
 
 
 def test_hits_by_hand(monkeypatch):

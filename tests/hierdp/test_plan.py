@@ -257,7 +257,7 @@ def test_the_command_prints_a_table_and_writes_a_csv(tmp_path):
     assert "not known" in done.output
     assert pd.read_csv(out)["measured"].tolist() == [4, 8]
     assert "exists" in run(*words).output
-    assert set(MECHANISMS) == set(main.commands["plan"].commands)
+    assert {*MECHANISMS, "groups", "flows", "bins"} == set(main.commands["plan"].commands)
 
 
 @pytest.mark.slow
