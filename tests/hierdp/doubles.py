@@ -15,7 +15,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts
+from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
 from hierdp.record import proofs
 from hierdp.record.step import Step
 from hierdp.tables import Flows, GroupSizes
@@ -43,6 +43,18 @@ class Double:
 
     def gaussian(self, counts, query, sensitivity, rho):
         return self._answer(counts, Spend(query, "double", sensitivity, 0.0, None, rho, False))
+
+
+class Undrawn(SimulatedNoise):
+    """A source of noise that fails if it is used."""
+
+    def __init__(self):
+        super().__init__(0)
+
+    def geometric(self, *_, **__):
+        raise AssertionError("noise was drawn")
+
+    gaussian = stable = choose = geometric
 
 
 def added(seed: int, spread: int) -> Double:

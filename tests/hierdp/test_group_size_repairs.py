@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from doubles import hierarchy
+from doubles import Undrawn, hierarchy
 
 from hierdp.counts.size_runs import cumulative
 from hierdp.errors import InputError
@@ -122,12 +122,8 @@ def test_the_paper_s_window():
     ],
 )
 def test_bad_options_are_refused_before_any_noise(method, solver, said):
-    class Untouched:
-        def geometric(self, *_):
-            raise AssertionError("noise was drawn")
-
     with pytest.raises(InputError) as refused:
-        group_size(data(0), 1.0, Untouched(), method, solver)
+        group_size(data(0), 1.0, Undrawn(), method, solver)
     assert said in str(refused.value)
 
 

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from doubles import Undrawn
 
 from hierdp import Hierarchy, Numbers, SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, check
@@ -145,19 +146,10 @@ NEITHER = {
 }
 
 
-class Undrawn(SimulatedNoise):
-    """A source of noise that fails if it is used."""
-
-    def geometric(self, *_, **__):
-        raise AssertionError("drawn")
-
-    gaussian = geometric
-
-
 @pytest.mark.parametrize("mechanism", NEITHER)
 def test_neither_list_nor_statement_is_refused(mechanism):
     with pytest.raises(InputError) as refused:
-        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(1), **NEITHER[mechanism])
+        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(), **NEITHER[mechanism])
     said = str(refused.value)
     assert "regions_from_data=True" in said
     assert ("groups_from_data=True" in said) == (mechanism in LISTED and "group" in str(NEITHER[mechanism]))
@@ -197,7 +189,7 @@ def test_neither_list_nor_statement_is_refused(mechanism):
 )
 def test_a_statement_that_does_not_apply_is_refused(mechanism, options, message):
     with pytest.raises(InputError) as refused:
-        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(1), **options)
+        release("no such file.csv", mechanism, epsilon=1, noise=Undrawn(), **options)
     assert message in str(refused.value)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from doubles import Undrawn
 
 from hierdp import SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, check
@@ -225,13 +226,6 @@ def test_a_check_finds_what_was_changed(case, honest, tmp_path):
 # --- bad input ---------------------------------------------------------------------------------------------
 
 
-class Undrawn(SimulatedNoise):
-    """A source of noise that fails if it is used."""
-
-    def gaussian(self, *_, **__):
-        raise AssertionError("drawn")
-
-
 REFUSED = {
     "an invariant against a bound": (
         {"invariants": ["state:total"], "bounds": ["county:total:0..1"]},
@@ -293,7 +287,7 @@ def test_wrong_input_is_refused_before_noise_is_drawn(case):
     rows = people().assign(who="x")
     rows.loc[:71, "county"], rows.loc[72:, "county"] = "A1", "B1"
     with pytest.raises(InputError, match=words):
-        made(rows=rows, noise=Undrawn(0), **{"plan": PLAN, **options})
+        made(rows=rows, noise=Undrawn(), **{"plan": PLAN, **options})
 
 
 def test_a_recoded_query_without_a_share_is_no_hindrance():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from test_tabulation import Undrawn
+from doubles import Undrawn
 
 from hierdp import SimulatedNoise, release
 from hierdp.counts.hierarchy import Hierarchy
@@ -184,7 +184,7 @@ def made(noise, bounds=(), **options):
 def test_constraints_are_refused_before_noise_is_drawn(case):
     options, words = REFUSED[case]
     with pytest.raises(InputError, match=words):
-        made(Undrawn(0), **options)
+        made(Undrawn(), **options)
 
 
 def test_bounds_that_nest_are_kept():
