@@ -35,6 +35,13 @@ OF_A_BYTE = 200
 """Bytes of memory that are justified by each byte of a release's Parquet files. Rows that hold noise take a
 byte or more in them, and with their regions up to that much in memory."""
 
+OF_A_TEXT_BYTE = 50
+"""The same for its CSV files. With little noise, rows may take less than a byte in Parquet, but in CSV each
+row and each region has its name: a region takes 12 bytes or more, and five cells in memory."""
+
+LONGEST_LINE = 1 << 16
+"""Bytes. A CSV file in which so many come without an end of line justifies nothing."""
+
 NAMES = (
     *(f"{name}.{suffix}" for name in (files.TABLE, files.FINEST) for suffix in ("parquet", "csv")),
     *(
@@ -138,11 +145,23 @@ def justified(folder: Path) -> int:
     Returns: in bytes; at least `LIMIT`. Holes of a file do not count.
     """
     try:
-        parquet = [folder / name for name in names_in(folder) if name.endswith(".parquet")]
+        paths = [folder / name for name in names_in(folder)]
     except InputError:
         return LIMIT  # whoever reads it reports that
-    sizes = (path.stat() for path in parquet)
-    return max(LIMIT, OF_A_BYTE * sum(min(size.st_size, 512 * size.st_blocks) for size in sizes))
+    tables = OF_A_BYTE * sum(_bytes(path) for path in paths if path.suffix == ".parquet")
+    texts = OF_A_TEXT_BYTE * sum(_bytes(path) for path in paths if path.suffix == ".csv" and _in_lines(path))
+    return max(LIMIT, tables + texts)
+
+
+def _bytes(path: Path) -> int:
+    size = path.stat()
+    return min(size.st_size, 512 * size.st_blocks)
+
+
+def _in_lines(path: Path) -> bool:
+    """Whether there is no line so long that it would be read at once."""
+    with path.open("rb") as file:
+        return all(b"\n" in part for part in iter(lambda: file.read(LONGEST_LINE), b""))
 
 
 def limit_for(folder: str | Path, limit: int | None = None) -> int:

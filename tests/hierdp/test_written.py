@@ -272,7 +272,7 @@ def test_the_time_for_a_large_table_is_less_for_each_row():
     refuse_or_announce(manifest, range(len(table)), 24 * 10**9)
 
 
-def test_the_size_of_parquet_files_justifies_memory_and_holes_or_other_files_do_not(folder, monkeypatch):
+def test_the_size_of_tables_justifies_memory_and_holes_or_long_lines_do_not(folder, monkeypatch):
     path = folder / "sizes"
     assert limit_for(path) == justified(path) == justified(folder / "nowhere") == 10**9
     noise = np.random.default_rng(1).bytes(10_000_000)
@@ -282,8 +282,26 @@ def test_the_size_of_parquet_files_justifies_memory_and_holes_or_other_files_do_
     assert justified(path) == 10**9
     (path / files.MEASUREMENTS).write_bytes(noise)
     assert justified(path) == pytest.approx(200 * len(noise), rel=0.05)
+    lines = b"region,1,county,a name,its parent\n" * 100_000
+    (path / files.REGIONS).write_bytes(lines)  # of a release with little noise, the largest file
+    assert justified(path) == pytest.approx(200 * len(noise) + 50 * len(lines), rel=0.01)
+    (path / files.REGIONS).write_bytes(lines + b"," * 200_000 + b"\n" + lines)
+    assert justified(path) == pytest.approx(200 * len(noise), rel=0.05)
     monkeypatch.setattr(written, "_memory", lambda: 1_500_000_000)
     assert (limit_for(path), limit_for(path, 7)) == (1_500_000_000, 7)
+
+
+def test_a_release_with_little_noise_justifies_its_memory(tmp_path, monkeypatch):
+    """Its rows take less than a byte in Parquet; nothing is allowed here that its files do not justify."""
+    homes = pd.DataFrame({"town": [f"{k}" for k in range(500)], "home": range(500)})
+    made = release(homes, "group-size", epsilon=1000, noise=SimulatedNoise(1), levels=["town"],
+                   group=["home"], regions_from_data=True, groups_from_data=True, max_size=200)  # fmt: skip
+    made.write(tmp_path / "made", report=False)
+    monkeypatch.setattr(written, "LIMIT", 1)
+    assert not [line for line in check(tmp_path / "made") if line.verdict == FAILS]
+    monkeypatch.setattr(written, "OF_A_TEXT_BYTE", 0)
+    with pytest.raises(InputError, match="may take"):
+        check(tmp_path / "made")
 
 
 def test_proofs_that_take_more_than_the_limit(folder):
