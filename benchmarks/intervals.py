@@ -5,6 +5,8 @@ by age), and the taxis of Manhattan (groups by size). Each is released many time
 is a data set, a method, a level and a class of true counts. The methods are:
 
 - measured: ``hierdp query --confidence``, for flows at most `EACH` counts of each class, level and release
+- rows: of flows, those of the rows of the release, which depend on the noise
+- all together: ``--simultaneous``, of all rows, or of all counts; a count of these is a release
 - linear programs: ``--method linear-programs``, and on the same counts "measured, the same counts"
 - AMC: approximate Monte Carlo, the Census Bureau's parametric bootstrap (arXiv 2503.19714)
 - SEA BLUE z, t, order: Awan et al.'s three intervals (arXiv 2409.04387) around the best linear unbiased
@@ -21,6 +23,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -35,7 +38,7 @@ from hierdp import Hierarchy, SimulatedNoise
 from hierdp.counts.layout import Selection
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.group_size.mechanism import group_size
-from hierdp.mechanisms.intervals import RowIntervals, half_widths
+from hierdp.mechanisms.intervals import RowIntervals, each_miss, half_widths
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
@@ -46,6 +49,7 @@ from hierdp.mechanisms.top_down.mechanism import top_down, true_table
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.questions.intervals import METHODS, intervals_of
 from hierdp.record.release import Release
+from hierdp.record.step import Step
 from hierdp.record.written import Written
 from hierdp.tables import Axis, GroupSizes, flows
 from hierdp.tables.tabulated import cross_table
@@ -58,6 +62,8 @@ CLASSES = (0, 1, 10, 100, 1_000)
 """The least true counts of the classes."""
 
 CONFIDENCES = (0.9, 0.95)
+
+TOGETHER = "all together"
 
 LADDER = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 """The confidences of methods that may cover too rarely: at one of them they cover often enough."""
@@ -128,7 +134,7 @@ def commuters(folder: Path) -> Iterator[Case]:
         for name, level in named.items():
             here, held = table[table["level"] == level], np.zeros(shape[level])
             at = [
-                pd.Index(places.names[d]).get_indexer(here[axis].to_numpy())
+                pd.Index(places.names[d]).get_indexer(pd.Index(here[axis]))
                 for d, axis in zip(depths[level], ("origin", "destination"), strict=True)
             ]
             held[at[0], at[1]] = here["count"]
@@ -241,7 +247,7 @@ def taxis(folder: Path) -> Iterator[Case]:
             return group_size(data, 1.0, SimulatedNoise(run), method)
 
         def again(made: Release, seed: int, method: str = method) -> Any:
-            released = GroupSizes(places, made.counts.counts)
+            released = GroupSizes(places, np.asarray(made.counts.counts))
             return group_size(released, 1.0, SimulatedNoise(seed), method).counts
 
         cumulative = method == "M_c^dp"
@@ -286,8 +292,8 @@ def _weights(model: BlockInference) -> Any:
 
 
 def _again(made: Release, seed: int) -> Any:
-    function: Any = released_by(made.mechanism).released_again
-    return function(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
+    mechanism: Any = released_by(made.mechanism)
+    return mechanism.released_again(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
 
 
 SETS = {"commuters": commuters, "precincts": precincts, "taxis": taxis}
@@ -321,7 +327,8 @@ def _written(made: Release) -> Written:
 
 
 def source_of(made: Release) -> Any:
-    return released_by(made.mechanism).intervals_of(_written(made))
+    mechanism: Any = released_by(made.mechanism)
+    return mechanism.intervals_of(_written(made))
 
 
 def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
@@ -335,8 +342,15 @@ def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
 
 
 def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
-    """The intervals of some counts of each class and level."""
-    source = source_of(case.release(run))
+    """The intervals of some counts of each class and level, and of all rows."""
+    made = case.release(run)
+    source = source_of(made)
+    shown = [(level, np.flatnonzero(held)) for level, held in case.counts(made.table).items()]
+    for together, confidence in product((False, True), CONFIDENCES):
+        ends = source.rows(1 - confidence, together, Step.solve).ends()
+        low, high = (case.counts(made.table.assign(count=end)) for end in ends)
+        for level, at in shown[: None if case.linear else -1]:  # the last are sums of rows
+            yield TOGETHER if together else "rows", confidence, level, at, low[level][at], high[level][at]
     for level, at in _sampled(truth, run, EACH):
         for confidence in CONFIDENCES:
             found = np.array([source.of(case.question(level, int(one)), confidence) for one in at])
@@ -352,10 +366,12 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
     source = source_of(case.release(0))
     linear = case.linear(source)
     value, variance = _estimated(linear)
+    number = sum(one.size for one in truth.values())
     halves = {
-        (confidence, level): half_widths(variance[level], 1 - confidence, [linear.noise])
-        for confidence in CONFIDENCES
-        for level in truth
+        (how, confidence, level): half_widths(
+            variance[level], each_miss(1 - confidence, number, how == TOGETHER), [linear.noise]
+        )
+        for how, confidence, level in product(("measured", TOGETHER), CONFIDENCES, truth)
     }
     for level, at in _sampled(truth, 0, 3):
         ours = np.array(RowIntervals(value[level], halves[0.9, level]).ends())[:, at].T
@@ -364,9 +380,9 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
 
     def intervals(run: int) -> Iterator[tuple[Any, ...]]:
         errors = errors_of(linear, linear.draw(run))
-        for (confidence, level), half in halves.items():
+        for (how, confidence, level), half in halves.items():
             low, high = RowIntervals(truth[level] + errors[level], half).ends()
-            yield "measured", confidence, level, np.arange(low.size), low, high
+            yield how, confidence, level, np.arange(low.size), low, high
 
     return intervals
 
@@ -399,7 +415,7 @@ def _programs(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     for level, at in _sampled(truth, run, 5):
         chosen = [case.question(level, int(one)) for one in at]
         for method, name in names.items():
-            found = intervals_of(there, chosen, 0.9, method)
+            found = intervals_of(there, chosen, 0.9, method=method)
             yield name, 0.9, level, at, np.array(found["lower"]), np.array(found["upper"])
 
 
@@ -501,7 +517,7 @@ def _path(tree: Any, leaf: int) -> list[int]:
     return found[::-1]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _sweeps(rng: Any, held: Any, left: Any, weights: Any, answers: Any, above: Any, rounds: int) -> None:
     """Draw each cell of each leaf, given all others: a normal one of at least 0."""
     for _ in range(rounds):
@@ -534,13 +550,20 @@ def _sweeps(rng: Any, held: Any, left: Any, weights: Any, answers: Any, above: A
 def _rows(name: str, runs: int, truth: Counts, intervals: Any) -> Iterator[dict[str, Any]]:
     found = defaultdict[tuple[str, float, str, int], list[Any]](list)
     for number in range(runs):
+        together = defaultdict[float, list[Any]](list)
         for how, confidence, level, at, low, high in intervals(number):
             true = truth[level][at]
             hit, classes = (low <= true) & (true <= high), class_of(true)
+            if how == TOGETHER:
+                together[confidence].append((hit.all(), (high - low).mean(), hit.size))
+                continue
             for one in np.unique(classes).tolist():
                 part = classes == one
                 held = part.sum(), hit[part].sum(), (high - low)[part].sum()
                 found[how, confidence, level, one].append(held)
+        for confidence, parts in together.items():
+            hits, widths, sizes = zip(*parts, strict=True)
+            found[TOGETHER, confidence, "all", 0].append((1, all(hits), np.average(widths, weights=sizes)))
     for (how, confidence, level, one), parts in sorted(found.items()):
         many, hits, width = np.sum(parts, axis=0)
         yield {
@@ -580,7 +603,9 @@ def summary(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "Coverage and width": made,
         "Width where 90 % are covered in every class": equal(made),
-        "Linear programs": few.apply(_pooled, include_groups=False).reset_index(),
+        "Linear programs": pd.DataFrame(
+            [{"data": data, "interval": how, **_pooled(part)} for (data, how), part in few]
+        ),
     }
 
 
@@ -595,8 +620,8 @@ def equal(made: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _pooled(part: pd.DataFrame) -> pd.Series:
+def _pooled(part: pd.DataFrame) -> dict[str, Any]:
     """Of all counts of all classes and levels."""
     shares = part["counts"] / part["counts"].sum()
     held = {name: float((part[name] * shares).sum()) for name in ("covered", "width")}
-    return pd.Series({"counts": int(part["counts"].sum()), **held})
+    return {"counts": int(part["counts"].sum()), **held}

@@ -347,6 +347,8 @@ def test_bins_and_boxes_of_clusters_are_covered(method, tmp_path):
         partial(tabulated, "BlueDown"),
         partial(tabulated, "TopDown", invariants=["from_state:total"]),
         partial(trips, "VanillaGauss"),
+        partial(trips, "InfTDA"),
+        partial(trips, "SH", bounded=False),
         partial(sizes, "M_c^dp"),
         partial(sizes, "M_H^r"),
     ],

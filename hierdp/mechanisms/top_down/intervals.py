@@ -165,7 +165,7 @@ class TopDownIntervals:
         level, masks = selection.level, [selection.regions[name] for name in self._data.axis_names]
         if not self._by_level or level < 2 or not all(mask.any() for mask in masks):
             return None
-        inside, here = self._among(level, level, masks, every=True), self._levels[level - 1]
+        inside = self._among(level, level, masks, every=True)
         above = [*self._above(level, masks), (level, inside)]
         zeros = [touched & ~self._levels[number - 1].positive for number, touched in above[:-1]]
         starts = np.cumsum([0, *(touched.sum() for _, touched in above), *(zero.sum() for zero in zeros)])
@@ -187,9 +187,8 @@ class TopDownIntervals:
                 region.keep(np.append(at[k][node], below), signs, 0, 0 if fully[node] else math.inf)
         first = above[0][1]
         region.keep(at[0][first], 1, self._most if first.all() and self._most < math.inf else 0, self._most)
-        half = half_width(int(inside.sum()) * here.variance, miss * (1 - REST))
-        value = here.noisy[inside].sum(dtype=float)
-        region.keep(at[-1][inside], 1, max(0.0, value - half), max(0.0, value + half))
+        value, down, up = self._measured(level, masks, miss * (1 - REST), miss)
+        region.keep(at[-1][inside], 1, max(0.0, value - down), max(0.0, value + up))
         return region
 
     def rows(self, miss: float, together: bool, _: Solving) -> RowIntervals:
@@ -250,15 +249,28 @@ class TopDownIntervals:
         return [(above, self._among(above, level, masks, every=False)) for above in range(1, level)]
 
     def _level_by_level(self, level: int, masks: list[Flags], miss: float, most: float) -> Interval:
-        inside = self._among(level, level, masks, every=True)
-        here = self._levels[level - 1]
-        main = miss if level == 1 else miss * (1 - REST)
-        half = half_width(int(inside.sum()) * here.variance, main)
+        value, down, up = self._measured(level, masks, miss if level == 1 else miss * (1 - REST), miss)
         rest = sum(
             self._unmeasured(above, touched, miss * REST / (level - 1))
             for above, touched in self._above(level, masks)
         )
-        return interval(here.noisy[inside].sum(dtype=float), half, half + rest, 0.0, most)
+        return interval(value, down, up + rest, 0.0, most)
+
+    def _measured(
+        self, level: int, masks: list[Flags], miss: float, row: float
+    ) -> tuple[float, float, float]:
+        """The answers of a question's measured nodes, and how far below and above them the true sum may be.
+
+        A single cell with a row has the interval of its row, with the probability `row` of a miss.
+        """
+        inside, here = self._among(level, level, masks, every=True), self._levels[level - 1]
+        value, positive = here.noisy[inside].astype(float), here.positive[inside]
+        if value.size == 1 and positive.all() and all(mask.sum() == 1 for mask in masks):
+            needed = here.needed[inside[here.positive]]
+            (down,) = down_if_shown(value, needed, here.variance, row).tolist()
+            return float(value[0]), down, half_width(here.variance, row)
+        half = half_width(value.size * here.variance, miss)
+        return float(value.sum()), half, half
 
     def _unmeasured(self, level: int, touched: Flags, miss: float) -> float:
         """At most how much of a question about a level below is in nodes of a level released as 0."""
@@ -361,7 +373,13 @@ class TopDownIntervals:
         at = int(np.searchsorted(measured.positions, cell))
         half = half_width(variance_of(measured.spend), miss, [GEOMETRIC])
         if at < measured.positions.size and measured.positions[at] == cell:
-            return interval(float(measured.answers[at]), half, half, 0.0, most)
+            value, least = (
+                measured.answers[[at]].astype(float),
+                np.array([threshold_of(measured.spend) - 1.0]),
+            )
+            variance = variance_of(measured.spend)
+            (down,) = down_if_shown(value, least, variance, miss, [GEOMETRIC]).tolist()
+            return interval(float(value[0]), down, half, 0.0, most)
         return interval(0.0, 0.0, threshold_of(measured.spend) - 1 + half, 0.0, most)
 
 
