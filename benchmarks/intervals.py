@@ -47,7 +47,7 @@ from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED
 from hierdp.mechanisms.top_down.mechanism import top_down, true_table
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
-from hierdp.questions.intervals import METHODS, intervals_of
+from hierdp.questions.intervals import METHODS, accuracy_of
 from hierdp.record.release import Release
 from hierdp.record.step import Step
 from hierdp.record.written import Written
@@ -374,7 +374,7 @@ def _all_measured(case: Case, truth: Counts) -> Callable[[int], Iterator[tuple[A
         for how, confidence, level in product(("measured", TOGETHER), CONFIDENCES, truth)
     }
     for level, at in _sampled(truth, 0, 3):
-        ours = np.array(RowIntervals(value[level], halves[0.9, level]).ends())[:, at].T
+        ours = np.array(RowIntervals(value[level], halves["measured", 0.9, level]).ends())[:, at].T
         own = np.array([source.of(case.question(level, int(one)), 0.9) for one in at])
         assert np.abs(ours - own).max() <= 1, (level, ours, own)  # rounding at a whole number
 
@@ -415,7 +415,7 @@ def _programs(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     for level, at in _sampled(truth, run, 5):
         chosen = [case.question(level, int(one)) for one in at]
         for method, name in names.items():
-            found = intervals_of(there, chosen, 0.9, method=method)
+            found = accuracy_of(there, chosen, 0.9, method=method)
             yield name, 0.9, level, at, np.array(found["lower"]), np.array(found["upper"])
 
 

@@ -27,14 +27,15 @@ from hierdp.cli.common import NOT_PRIVATE, WARNING, console, print_frame, printi
     "--confidence",
     type=float,
     metavar="NUMBER",
-    help="Give intervals, each of which covers the true count with at least this probability: 0.9.",
+    help="That of the intervals lower … upper: each covers the true count with at least this probability. "
+    "Default: 0.9, where intervals are known. 0: none. Without a query, intervals of every row.",
 )
 @click.option(
     "--method",
     type=click.Choice(["estimate", "linear-programs"]),
     default="estimate",
     show_default=True,
-    help="Of --confidence. linear-programs: the least and the largest sum that bounds on the noise on this "
+    help="Of intervals. linear-programs: the least and the largest sum that bounds on the noise on this "
     "level and those above allow, proved; slower, and narrower mainly for sums of many flows.",
 )
 @click.option(
@@ -44,7 +45,7 @@ from hierdp.cli.common import NOT_PRIVATE, WARNING, console, print_frame, printi
     "for sums of many counts, in which the average effect of a repair adds up.",
 )
 @click.option("--simultaneous", is_flag=True,
-              help="With --confidence: the probability that all of the intervals cover.")  # fmt: skip
+              help="--confidence is the probability that all of the intervals cover.")  # fmt: skip
 @with_labels
 @with_limit
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all digits.")
@@ -78,8 +79,6 @@ def query(
         raise click.UsageError(
             "no query: give --range LOW:HIGH, --where COLUMN=NAME or --file; or --confidence for every row"
         )
-    if simultaneous and confidence is None:
-        raise click.UsageError("--simultaneous says what --confidence means: give that, such as 0.9")
     if not texts:
         frame = questions.every_row(release, limit, confidence, simultaneous)
     elif wheres or (not ranges and questions.has_regions(release)):
@@ -98,6 +97,7 @@ def query(
         if column in frame and frame[column].isna().any():
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
-    if confidence is not None:
-        share = f"{100 * confidence:g} %"
-        screen.print(f"lower, upper: each true count is between them with a probability of at least {share}.")
+    if "lower" in frame:
+        share = f"{100 * (questions.CONFIDENCE if confidence is None else confidence):g} %"
+        which = "all true counts are" if simultaneous else "each true count is"
+        screen.print(f"lower, upper: {which} between them with a probability of at least {share}.")

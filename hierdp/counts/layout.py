@@ -26,6 +26,10 @@ SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 """Columns of a table of regions and sizes."""
 
 
+MOST_NAMED = 2**20
+"""Of groups with as many possible sizes, or more, only sizes that occur in a release can be named."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """The columns of a table whose rows are regions, along one hierarchy or several, and categories.

@@ -65,7 +65,10 @@ class Intervals(Protocol):
         """
 
     def unbiased(self, selection: Selection) -> Estimate:
-        """The sum's unbiased estimate, from the measurements; NaN if a part of it was not measured."""
+        """The sum's unbiased estimate, from the measurements; NaN if a part of it was not measured.
+
+        Its variance is 0 only if the sum is public. It is that of the released sum if the release is linear.
+        """
 
     def region(self, selection: Selection, miss: float) -> Region | None:
         """Bounds that hold all at once but for a probability; None if they say no more than `of`."""
@@ -351,6 +354,15 @@ def lifted(mask: Flags, parents: Sequence[Ints], every: bool) -> Flags:
         count = np.bincount(parent, mask.astype(float))
         mask = count == np.bincount(parent) if every else count > 0
     return np.asarray(mask)
+
+
+def filled(tree: Tree, level: int, mask: Flags, above: int) -> bool:
+    """Whether the selected regions of a level are all of those in some regions of a level above."""
+    parents = [np.asarray(tree.levels[k]) for k in range(above, level)]
+    held = lifted(mask, parents[::-1], every=True)
+    for parent in parents:
+        held = held[parent]
+    return bool((held == mask).all())
 
 
 def unknown(release: Written, why: str) -> InputError:

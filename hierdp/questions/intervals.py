@@ -32,35 +32,49 @@ FAILURE = 0.05
 """The probability with which a level's utility bound may fail."""
 
 
-def intervals_of(
+def accuracy_of(
     release: Written,
     selections: Sequence[Selection],
-    confidence: float,
+    confidence: float = 0.0,
     simultaneous: bool = False,
     method: str = ESTIMATE,
+    unbiased: bool = False,
 ) -> dict[str, list[float]]:
-    """The columns `lower` and `upper` of answers: with at least this probability, the sum is between them.
+    """The columns that say how wrong answers may be.
+
+    `standard_error` is exact: that of a linear estimate, 0 for a sum that is public, otherwise NaN. With a
+    confidence, the true sum is between `lower` and `upper` with at least this probability. `unbiased` is the
+    estimate from the measurements, with its `unbiased_error`; NaN if a part of the sum was not measured.
 
     Parameters
     ----------
     release : Written
     selections : sequence of Selection
     confidence : float
-        For each answer by itself, or, if `simultaneous`, for all together.
+        For each answer by itself, or, if `simultaneous`, for all together. 0: no intervals.
     method : str
-        One of `METHODS`.
+        Of intervals: one of `METHODS`.
+    unbiased : bool
 
     Raises
     ------
     InputError
-        If no intervals are known for the release, or there is no such method; the message says why.
+        If nothing is known for the release, or there is no such method; the message says why.
     """
     if method not in METHODS:
         raise InputError(unknown_name(method, METHODS, "no method of intervals"))
-    source, of = _source(release), _by_estimate if method == ESTIMATE else _by_linear_programs
-    each = 1 - each_miss(1 - checked_confidence(confidence), len(selections), simultaneous)
-    found = [of(source, one, each) for one in progress.steps(selections, "intervals", len(selections))]
-    return dict(zip(ENDS, map(list, zip(*found, strict=True)), strict=True))
+    source, linear = _source(release), "standard_error" in getattr(release.table, "columns", ())
+    estimates = [source.unbiased(one) for one in progress.steps(selections, "errors", len(selections))]
+    errors = [math.sqrt(one.variance) for one in estimates]
+    found = {"standard_error": [error if linear or error == 0 else math.nan for error in errors]}
+    if unbiased:
+        found |= {"unbiased": [one.value for one in estimates], "unbiased_error": errors}
+    if confidence:
+        of = _by_estimate if method == ESTIMATE else _by_linear_programs
+        each = 1 - each_miss(1 - checked_confidence(confidence), len(selections), simultaneous)
+        ends = [of(source, one, each) for one in progress.steps(selections, "intervals", len(selections))]
+        found |= dict(zip(ENDS, map(list, zip(*ends, strict=True)), strict=True))
+    return found
 
 
 def _by_estimate(source: Intervals, selection: Selection, confidence: float) -> Interval:
@@ -74,25 +88,6 @@ def _by_linear_programs(source: Intervals, selection: Selection, confidence: flo
         return source.of(selection, confidence)
     ends = region.interval()
     return source.of(selection, 1 - (1 - confidence) * (1 - REST)) if ends is None else Interval(*ends)
-
-
-def unbiased_of(release: Written, selections: Sequence[Selection]) -> dict[str, list[float]]:
-    """The columns `unbiased` and `unbiased_error`: estimates from the measurements, with standard errors.
-
-    NaN if a part of the answer was not measured.
-
-    Raises
-    ------
-    InputError
-        If the release has no measurements from which to estimate.
-    """
-    source = _source(release)
-    each = progress.steps(selections, "unbiased estimates", len(selections))
-    found = [source.unbiased(selection) for selection in each]
-    return {
-        "unbiased": [one.value for one in found],
-        "unbiased_error": [math.sqrt(one.variance) for one in found],
-    }
 
 
 def boxes_of(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from hierdp.mechanisms.range_query.answers import RangeAnswers
 
+CONFIDENCE = 0.9
+"""That of the intervals of answers, unless another is chosen; the Census Bureau's."""
+
 
 def query(
     release: str | Path,
@@ -41,10 +44,10 @@ def query(
         Of a histogram, LOW:HIGH, with the axis if there are several: ``"18:65"``, ``"x=0:4,y=2:8"``. Of other
         releases, names of columns: ``"county=Kings|Queens; size=1:4"``. See `hierdp query --help`.
     confidence : float, optional
-        If given, each answer gets an interval that covers the true count with at least this probability; see
-        docs/intervals.md.
+        Each answer gets an interval that covers the true count with at least this probability; see
+        docs/intervals.md. Default: 0.9, if the release has what intervals need. 0: no intervals.
     simultaneous : bool
-        With `confidence`: it is the probability that all intervals cover, which are wider for it.
+        `confidence` is the probability that all intervals cover, which are wider for it.
     method : str
         Of intervals: "estimate", or "linear-programs", which are slower.
     unbiased : bool
@@ -119,16 +122,18 @@ def sums(
         "estimate": [one.estimate for one in answers],
         "standard_error": [one.standard_error for one in answers],
     }
-    if confidence is not None or unbiased:
-        from hierdp.questions.intervals import bounds_of, intervals_of, unbiased_of
+    from hierdp.questions.intervals import accuracy_of, bounds_of
 
-        progress.watch_compiler()
-        asked = [questions.selection(text) for text in texts]
-        if unbiased:
-            columns |= unbiased_of(found, asked)
-        if confidence is not None:
-            columns |= intervals_of(found, asked, confidence, simultaneous, method)
-            columns |= bounds_of(found, answers)
+    progress.watch_compiler()
+    asked = [questions.selection(text) for text in texts]
+    level = CONFIDENCE if confidence is None else confidence
+    try:
+        columns |= accuracy_of(found, asked, level, simultaneous, method, unbiased)
+    except InputError:
+        if confidence is not None or simultaneous or method != "estimate" or unbiased:
+            raise
+    if level:
+        columns |= bounds_of(found, answers)
     return pd.DataFrame({"query": texts, **columns})
 
 
@@ -161,11 +166,16 @@ def boxes(
     spans = [_box(answers, text, names) for text in texts]
     ends = [[low for low, _ in box] for box in spans], [[high for _, high in box] for box in spans]
     frame = answers_frame(answers.box(*ends), texts)
-    if confidence is not None:
+    level = CONFIDENCE if confidence is None else confidence
+    if level:
         from hierdp.questions.intervals import boxes_of
 
         low, high = map(np.array, ends)
-        frame = frame.assign(**boxes_of(written.read(release, limit), low, high, confidence, simultaneous))
+        try:
+            frame = frame.assign(**boxes_of(written.read(release, limit), low, high, level, simultaneous))
+        except InputError:
+            if confidence is not None or simultaneous:
+                raise
     before = answers.before_repair
     return frame if before is None else frame.assign(before_repair=before.box(*ends).standard_error)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, code_of
-from hierdp.counts.layout import REGION, Layout, Selection
+from hierdp.counts.layout import MOST_NAMED, REGION, Layout, Selection
 from hierdp.counts.size_table import SizeTable
 from hierdp.errors import InputError, listed
 from hierdp.questions.parsing import parsed
@@ -94,6 +94,9 @@ class Questions:
         """The categories of each column that has some, as text."""
         if isinstance(self.table, SizeTable):
             return {"size": list(map(str, range(self.table.sizes)))}
+        if self._layout.sizes and self.settings.get("max_size", MOST_NAMED) < MOST_NAMED:
+            sizes = range(self.settings.get("smallest_size", 0), self.settings["max_size"] + 1)
+            return {"size": list(map(str, sizes))}
         if self._layout.sizes:
             return {"size": list(map(str, sorted(self.table["size"].unique().tolist())))}
         names = self._layout.categories

@@ -13,18 +13,23 @@ from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, release, repa
 from hierdp import open as open_release
 from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.cli import main
+from hierdp.mechanisms.count_of_counts.intervals import intervals as of_counts
 from hierdp.mechanisms.intervals import half_width, interval, tree_estimate
+from hierdp.mechanisms.range_query.reading import answers_in
 from hierdp.mechanisms.registry import released_by
+from hierdp.mechanisms.repair.table import given_of
 from hierdp.mechanisms.tabulation.intervals import intervals as of_tables
+from hierdp.mechanisms.tabulation.tree_estimate import FIXED
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import double_geometric_variance
-from hierdp.questions.intervals import boxes_of, intervals_of
+from hierdp.questions.intervals import accuracy_of, boxes_of, with_intervals
 from hierdp.questions.tables import Questions
 from hierdp.record import written
 from hierdp.record.written import Written
 from hierdp.tables import Flows
-from models import Tree
+from models import ConstrainedInference, Tree
+from solvers import fast
 
 TRIPS = pd.DataFrame(
     [(f"{a}{i}", a, f"{b}{j}", b, 400 + 100 * i) for a in "AB" for i in (0, 1) for b in "AB" for j in (0, 1)],
@@ -55,7 +60,7 @@ def ends(made, texts, confidence=0.9):
     """The intervals of questions to a release; shape (2, questions)."""
     there = made if isinstance(made, Written) else as_written(made)
     questions = Questions(there.table, there.manifest["settings"], there.regions)
-    found = intervals_of(there, [questions.selection(text) for text in texts], confidence)
+    found = accuracy_of(there, [questions.selection(text) for text in texts], confidence)
     return np.array([found["lower"], found["upper"]])
 
 
@@ -159,6 +164,109 @@ def test_least_squares_own_answers_have_the_same_errors():
     answer = questions.ask(text)
     away = 1.6448536 * answer.standard_error + 0.5
     assert (low, high) == (math.ceil(answer.estimate - away), math.floor(answer.estimate + away))
+
+
+def of_tables_from_noise(made, texts):
+    """By least squares over all regions: what a unit of noise on each answer adds to each answer."""
+    model = of_tables(made).model
+    noisy, each = model.data
+    weight = model.workload.by_answer(np.asarray(each, float))[model.tree.level]
+    weight[weight >= 1 / FIXED] = 0  # public: no noise
+    units = []
+    for at in np.argwhere(weight > 0):
+        unit = np.zeros(noisy.shape)
+        unit[tuple(at)] = 1
+        units.append(np.ravel(fast.answer(replace(model, noisy=unit))[0]))
+    every = tabulated("GLS").table  # which has all cells
+    settings = made.manifest["settings"]
+    added = [Questions(every.assign(count=unit), settings, made.regions) for unit in units]
+    return [[table.ask(text).estimate for text in texts] for table in added], 1 / weight[weight > 0]
+
+
+def of_repairs_from_noise(made, texts):
+    given = given_of(made.table, made.regions["region"])
+    tree, there = given.hierarchy.tree, np.flatnonzero(given.measured)
+    units = [
+        fast.answer(ConstrainedInference(tree, np.eye(tree.size)[at], given.variance))[0] for at in there
+    ]
+    settings = made.manifest["settings"]
+    added = [Questions(made.table.assign(count=unit), settings, made.regions) for unit in units]
+    return [[table.ask(text).estimate for text in texts] for table in added], given.variance[there]
+
+
+def of_ranges_from_noise(made, texts):
+    answers = answers_in(made.table, made.manifest["settings"])
+    source = answers.source
+    there = np.flatnonzero(np.isfinite(source.variance))
+    tree, ends = source.boxes.tree, np.array([list(map(int, text.split(":"))) for text in texts])
+    units = [
+        fast.answer(ConstrainedInference(tree, np.eye(tree.size)[at], source.variance))[0] for at in there
+    ]
+    added = [replace(answers, source=replace(source, counts=unit)) for unit in units]
+    return [one.range(*ends.T).estimate for one in added], source.variance[there]
+
+
+def repaired():
+    rows = [("A", None, 100, 12.0), ("A", "A1", 40, 3.0), ("A", "A2", 70, 4.0), ("B", "B1", 5, 2.0)]
+    counts = pd.DataFrame([*rows, (None, None, 120, 2.0)], columns=["county", "town", "n", "error"])
+    return repair(
+        counts, levels=["county", "town"], count="n", standard_error="error", method="least-squares"
+    )
+
+
+def ranges():
+    ages = pd.DataFrame({"age": np.repeat(np.arange(30), 7)})
+    axes = [Numbers("age", 0, 30, 30)]
+    return release(ages, "range-query", epsilon=1, axes=axes, noise=SimulatedNoise(1))
+
+
+SUMS = ["", "from_state=A", "from=A0|B1; to_state=A", "from=A1|A0; to_state=B", "from=A0"]
+
+
+@pytest.mark.parametrize(
+    ("made", "from_noise", "texts", "column"),
+    [
+        (partial(tabulated, "GLS"), of_tables_from_noise, SUMS, "standard_error"),
+        (partial(tabulated, "GLS", bounded=False), of_tables_from_noise, SUMS, "standard_error"),
+        (partial(tabulated, "BlueDown", bounded=False), of_tables_from_noise, SUMS, "unbiased_error"),
+        (repaired, of_repairs_from_noise, ["", "town=A1|B1", "county=A", "town=A2"], "standard_error"),
+        (ranges, of_ranges_from_noise, ["0:30", "3:17", "29:30", "4:4"], "standard_error"),
+    ],
+)
+def test_sums_have_the_standard_errors_of_2000_runs(made, from_noise, texts, column, tmp_path):
+    path = made().write(tmp_path / "out")
+    more = {"unbiased": True} if column == "unbiased_error" else {}
+    stated = open_release(path).query(texts, **more)[column].to_numpy()
+    added, variance = map(np.asarray, from_noise(written.read(path), texts))
+    runs = np.random.default_rng(7).normal(size=(2_000, variance.size)) * np.sqrt(variance)
+    seen = (runs @ added).std(axis=0)
+    np.testing.assert_allclose(seen, stated, rtol=0.08, atol=0.02)  # 5 deviations of 1/√4000; public sums
+    # The stated ones are exact, but that those of answers that public sums fix are taken as 0.
+    np.testing.assert_allclose(np.sqrt(variance @ added**2), stated, rtol=1e-4, atol=0.02)
+
+
+def test_public_sums_have_no_error_whatever_the_method():
+    for method in ("GLS", "TopDown", "BlueDown"):
+        made = as_written(tabulated(method, invariants=["from_state:total"]))
+        questions = Questions(made.table, made.manifest["settings"], made.regions)
+        texts = ["", "from_state=A", "from=A0|A1", "from=A0|B0", "from_state=A; to_state=B"]
+        errors = accuracy_of(made, list(map(questions.selection, texts)))["standard_error"]
+        assert errors[:3] == [0, 0, 0]
+        assert all((error > 1) if method == "GLS" else math.isnan(error) for error in errors[3:])
+    counts = pd.DataFrame({"county": [None, "a", "b"], "n": [9, 3, 4], "error": [1, 1, 2]})
+    made = repair(counts, levels=["county"], count="n", standard_error="error", fixed=["root"])
+    there = as_written(made)
+    questions = Questions(there.table, there.manifest["settings"], there.regions)
+    found = accuracy_of(there, list(map(questions.selection, ["", "county=a|b", "county=a"])), 0.9)
+    assert found["standard_error"][:2] == [0, 0]
+    assert math.isnan(found["standard_error"][2])
+    assert found["lower"][:2] == found["upper"][:2] == [9, 9]
+    there = as_written(trips())
+    questions = Questions(there.table, there.manifest["settings"], there.regions)
+    texts = ["", "origin=A0|A1|B0|B1", "origin=A0"]
+    errors = accuracy_of(there, list(map(questions.selection, texts)))["standard_error"]
+    assert errors[:2] == [0, 0]
+    assert math.isnan(errors[2])
 
 
 def test_public_counts_have_no_error():
@@ -304,6 +412,83 @@ def test_groups_by_size_add_up_independent_answers(method, factor):
     assert high - low <= 2 * half
     assert high - low >= 2 * half - 2 or low == 0
     assert most >= wide
+
+
+HOMES = pd.DataFrame({"group": range(90), "town": ["A1", "A2", "B1"] * 30, "state": ["A", "A", "B"] * 30})
+HOMES = HOMES.loc[np.repeat(np.arange(90), np.arange(90) % 14 + 1 + 20 * (np.arange(90) % 9 == 0))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "Hc"},
+        {"method": "Hg"},
+        pytest.param({"method": "Hg x Hc x naive"}, marks=pytest.mark.slow),
+        pytest.param({"method": "bottom-up Hg", "smallest": 1}, marks=pytest.mark.slow),
+        pytest.param({"method": "bottom-up Hc", "group_budget": 0.5}, marks=pytest.mark.slow),
+        {"method": "Hc", "group_budget": 0.5},
+    ],
+    ids=str,
+)
+def test_groups_of_large_sizes_are_covered(options):
+    """Of sizes 1 to 14, and of some about 20 larger; in all towns, and in sums of them."""
+    texts = ["size=1:5", "town=A1; size=7", "town=A2|B1; size=2|5|9:13", "state=A; size=15:", "town=B1"]
+    texts += ["town=B1; size=3:8", "state=B; size=0:4", "town=A1; size=40"]
+    if "group_budget" not in options:
+        options = {**options, "groups_from_data": True}
+    common = {"levels": ["state", "town"], "group": ["town", "group"], "max_size": 60}
+    make = partial(release, HOMES, "count-of-counts", **common, regions_from_data=True, **options)
+    secret = "group_budget" in options
+    exact = make(epsilon=1e7, noise=SimulatedNoise(0), **({"group_budget": 1e6} if secret else {}))
+    questions = Questions(exact.table, exact.manifest()["settings"], exact.regions)
+    truth = np.array([questions.ask(text).estimate for text in texts])
+    assert truth[0] == (HOMES.groupby("group").size() < 5).sum()
+    runs, covered, rows = 60, np.zeros(len(texts)), 0
+    for seed in range(runs):
+        made = make(epsilon=3, noise=SimulatedNoise(seed))
+        low, high = ends(made, texts)
+        covered += (low <= truth) & (truth <= high)
+        if seed < 20:
+            table = with_intervals(made, 0.9).table
+            both = table.merge(
+                exact.table, on=["level", "region", "size"], how="left", suffixes=("", "_true")
+            )
+            true = both["groups_true"].fillna(0)
+            rows += ((both["lower"] <= true) & (true <= both["upper"])).all() / 20
+    assert covered.min() >= 0.9 * runs - 4 * math.sqrt(0.09 * runs)
+    assert covered.mean() >= 0.9 * runs
+    assert rows >= 0.5  # the rows of each of six regions hold at once: 0.9⁶
+    if not secret:
+        assert ends(exact, texts)[:, 4].tolist() == [30, 30]
+    assert (high - low)[:4].max() < 90
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_from_sizes_in_order_are_those_of_every_test(seed):
+    """A number of groups of at most a size is kept if no block of sizes before or after it says otherwise."""
+    rng = np.random.default_rng(seed)
+    true = np.sort(rng.integers(0, 12, 30))
+    rows = pd.DataFrame({"g": np.repeat(np.arange(30), true), "a": "x"})
+    everything = pd.DataFrame({"g": np.arange(30), "a": "x"})
+    options = {"levels": ["a"], "group": "g", "max_size": 12, "groups": everything}
+    made = release(rows, "count-of-counts", epsilon=2, method="Hg", noise=SimulatedNoise(seed), **options)
+    source = of_counts(as_written(made))
+    noisy, variance = source._answers[0]
+    most = {m: half_width(m * variance, 0.2 / 3, [GEOMETRIC]) for m in (1, 4, 16)}
+    for size in range(12):
+        low, high = source._ranked(0, np.array([0]), np.array([size]), 0.2)
+        below, above = (
+            [
+                k
+                for k in range(31)
+                if all(sign * (sum(part) - m * end) <= most[m] for m in most if len(part := block(k, m)) == m)
+            ]
+            for sign, end, block in (
+                (1, size, lambda k, m: noisy[max(0, k - m) : k]),
+                (-1, size + 1, lambda k, m: noisy[k : k + m]),
+            )
+        )
+        assert (low, high) == (min(above), max(below))
 
 
 def test_ranges_are_covered_before_counts_were_made_non_negative(tmp_path):

@@ -14,7 +14,7 @@ from hierdp.cli import main
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.top_down.mechanism import top_down
-from hierdp.questions.intervals import intervals_of
+from hierdp.questions.intervals import accuracy_of
 from hierdp.questions.tables import Questions
 from hierdp.record.written import Written
 from hierdp.tables import Flows
@@ -124,7 +124,7 @@ def test_linear_programs_are_never_wider_than_the_closed_form_for_flows_and_narr
         there = as_written(flows(seed, 0.2)[1])
         chosen = selections(there, TEXTS)
         closed, programs = (
-            np.array([*intervals_of(there, chosen, 0.9, method=method).values()])
+            np.array([*accuracy_of(there, chosen, 0.9, method=method).values()][-2:])
             for method in ("estimate", "linear-programs")
         )
         assert np.all(programs[0] >= closed[0])
@@ -159,7 +159,7 @@ def test_without_noise_the_true_counts_keep_all_bounds(kind):
         "homes": lambda: homes(epsilon=300),
     }
     there = as_written(make[kind]())
-    source = released_by(there.manifest["mechanism"]).intervals_of(there)
+    source = released_by(there.manifest["mechanism"]).accuracy_of(there)
     for selection, true in zip(selections(there, texts), truth, strict=True):
         region = source.region(selection, 0.1)
         if region is not None:
@@ -175,7 +175,7 @@ def test_linear_programs_cover_as_often_as_they_say(kind):
     runs, covered = 40, np.zeros(len(truth))
     for seed in range(runs):
         there = as_written(makes[kind](seed))
-        found = intervals_of(there, selections(there, texts), 0.9, method="linear-programs")
+        found = accuracy_of(there, selections(there, texts), 0.9, method="linear-programs")
         covered += (np.array(found["lower"]) <= truth) & (truth <= np.array(found["upper"]))
     # Each is missed with a probability of at most 0.1; 4 standard deviations for these seeds.
     assert covered.min() >= 0.9 * runs - 4 * math.sqrt(0.09 * runs)
@@ -184,7 +184,7 @@ def test_linear_programs_cover_as_often_as_they_say(kind):
 @pytest.mark.parametrize("make", [table, homes])
 def test_unbiased_estimates_add_up_along_the_hierarchy(make):
     there = as_written(make())
-    source = released_by(there.manifest["mechanism"]).intervals_of(there)
+    source = released_by(there.manifest["mechanism"]).accuracy_of(there)
     towns = "|".join(sorted(name for name in there.regions["region"].names[2] if name.startswith("A")))
     whole, *parts = (
         source.unbiased(one).value
@@ -209,7 +209,7 @@ def test_unbiased_estimates_are_right_on_average_for_small_counts_too(make, text
     runs, values, variance = 40, [], 0.0
     for seed in range(runs):
         there = as_written(make(seed))
-        source = released_by(there.manifest["mechanism"]).intervals_of(there)
+        source = released_by(there.manifest["mechanism"]).accuracy_of(there)
         (found,) = (source.unbiased(one) for one in selections(there, [text]))
         values.append(found.value)
         variance = found.variance

@@ -17,6 +17,7 @@ from hierdp.mechanisms.intervals import (
     RowIntervals,
     chain,
     each_miss,
+    filled,
     from_errors,
     half_width,
     half_widths,
@@ -70,6 +71,9 @@ class RepairIntervals:
             return Estimate(0.0, 0.0)
         weights, found = tree_estimate(tree, self.variance, nodes)
         value = float(weights @ self._counts)
+        start, mask = selection.level, selection.regions[AXIS]
+        if any(k >= start or filled(tree, start, mask, k) for k in _fixed(self.release)):
+            return Estimate(float(round(value)), 0.0)
         return Estimate(value, found.variance, found.slack * float(np.abs(self._counts).max(initial=0.0)))
 
     def region(self, selection: Selection, miss: float) -> Region | None:
@@ -100,6 +104,11 @@ class RepairIntervals:
         return RowIntervals(np.asarray(found.solution.x, float), half, whole=self.given.whole)
 
 
+def _fixed(release: Written) -> list[int]:
+    """The levels whose counts stayed as they were given: whole numbers."""
+    return [release.regions[AXIS].levels.index(name) for name in release.manifest["settings"]["fixed"]]
+
+
 def intervals(release: Written) -> RepairIntervals:
     """The intervals of a repair.
 
@@ -108,6 +117,7 @@ def intervals(release: Written) -> RepairIntervals:
     given = given_of(release.table, release.regions[AXIS])
     if given.errors is None:
         raise unknown(release, "its counts were given without standard errors (--standard-error)")
-    least = float(np.min(given.errors, where=given.measured & (given.errors > 0), initial=math.inf))
-    errors = np.where(given.measured & ~(given.errors > 0), least * math.sqrt(EXACT), given.errors)
+    exact = np.isin(given.hierarchy.tree.level, _fixed(release))
+    least = float(np.min(given.errors, where=given.measured & ~exact, initial=math.inf))
+    errors = np.where(exact, least * math.sqrt(EXACT), given.errors)
     return RepairIntervals(release, given, np.where(given.measured, errors, np.inf) ** 2)

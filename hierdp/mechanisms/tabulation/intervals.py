@@ -18,6 +18,7 @@ from hierdp.mechanisms.intervals import (
     RowIntervals,
     answered,
     each_miss,
+    filled,
     from_errors,
     half_width,
     half_widths,
@@ -82,6 +83,8 @@ class TabulationIntervals:
         if not cells.any() or not nodes.any():
             return Estimate(0.0, 0.0)
         weights, value, variance = self._weighted(nodes, cells.astype(float), selection.level)
+        if self._public(selection):
+            return Estimate(float(round(value)), 0.0)
         apart = off(self.tree, self._spread(weights) - nodes[:, None] * cells)
         most = float(np.abs(self.model.data[0]).max(initial=0.0)) if math.isinf(self._most) else self._most
         return Estimate(value, variance, apart * most)
@@ -150,6 +153,19 @@ class TabulationIntervals:
         nodes = np.zeros(self.tree.size, bool)
         nodes[self.tree.nodes_of(selection.level)] = regions
         return nodes, self._cells(selection) & ~self.queries.zeros
+
+    def _public(self, selection: Selection) -> bool:
+        """Whether each effect of the sum is fixed: in its regions, or in those above that they fill."""
+        each, workload, level = self.model.data[1], self.model.workload, selection.level
+        fixed = np.asarray(each, float) >= 1 / FIXED
+        known = np.asarray(effects.eigenvalues(workload.shape, workload.summed, fixed.astype(int)) > 0)
+        asked = self._cells(selection).astype(float)
+        sizes = np.array(effects.squares(asked[None], workload.shape), float).ravel()
+        ((_, regions),) = selection.regions.items()
+        here = [k >= level or filled(self.tree, level, regions, k) for k in range(len(known))]
+        return bool(
+            np.asarray(known[here].any(axis=0))[sizes > 1e-9].all()
+        )  # an effect is 0, or at least 1/cells
 
     def _cells(self, selection: Selection) -> Flags:
         """Which cells of a histogram a question adds up."""

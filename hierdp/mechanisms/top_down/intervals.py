@@ -138,6 +138,8 @@ class TopDownIntervals:
         masks = [selection.regions[name] for name in self._data.axis_names]
         if not all(mask.any() for mask in masks):
             return Estimate(0.0, 0.0)
+        if self._by_level and total is not None and all(mask.all() for mask in masks):
+            return Estimate(float(total), 0.0)
         if manifest["mechanism"] == "VanillaGauss":
             (measured,) = self._measurements
             finest = self._finest(selection)
@@ -146,8 +148,6 @@ class TopDownIntervals:
         if manifest["mechanism"] == "SH":
             return Estimate()
         if selection.level == 0:
-            if total is not None:
-                return Estimate(float(total), 0.0)
             return Estimate(float(self._measurements[0].answers[0]), variance_of(self._measurements[0].spend))
         level, here = selection.level, self._levels[selection.level - 1]
         for above, touched in self._above(level, masks):

@@ -1,0 +1,252 @@
+"""Intervals for numbers of groups by size, from each region's own answers.
+
+Sums of sizes are differences of cumulative counts, C(s) groups of at most size s. Hc measures these, H the
+terms of their sums. Hg measures all sizes in order: g₁ ≤ g₂ ≤ …, and C(s) ≥ k if and only if g_k ≤ s. The
+mean of the answers of a block of sizes that ends at the k-th, less what its noise exceeds rarely, is a lower
+bound on g_k, as no size of the block is larger; one that begins there gives an upper bound. Which blocks are
+used does not depend on any answer, and the probability of a miss is divided among them.
+
+Where numbers of groups are secret, sizes are measured of as many groups as were estimated. So a sum may be
+off by the difference between the true number and this one, which has an interval of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hierdp.counts.layout import MOST_NAMED, Selection
+from hierdp.counts.size_table import runs_of
+from hierdp.measurements.rows import Measurement
+from hierdp.mechanisms.count_of_counts.checking import plan_in
+from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
+from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions
+from hierdp.mechanisms.count_of_counts.private import NUMBERS
+from hierdp.mechanisms.intervals import (
+    Estimate,
+    Interval,
+    RowIntervals,
+    each_miss,
+    half_width,
+    interval,
+    measured_in,
+    unknown,
+    variance_of,
+)
+from hierdp.mechanisms.linear_programs import Region
+from hierdp.privacy.budget import GEOMETRIC
+from hierdp.record.step import Solving
+from hierdp.record.written import Written
+from models.arithmetic.arrays import Ints
+
+BLOCKS = (1, 4, 16, 64, 256, 1_024)
+"""The numbers of sizes, in order, whose means bound one of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountOfCountsIntervals:
+    """Intervals from the answers of the regions of a question, by themselves.
+
+    Parameters
+    ----------
+    release : Written
+
+    Raises
+    ------
+    InputError
+        If it has no measurements, or others than its table.
+    """
+
+    release: Written
+
+    @cached_property
+    def _plan(self) -> CountOfCountsPlan:
+        return plan_in(self.release.manifest["settings"])
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        settings = self.release.manifest["settings"]
+        return Sizes(settings["max_size"], settings["smallest_size"])
+
+    @cached_property
+    def _groups(self) -> Ints:
+        """The number of groups of each region, public or estimated."""
+        (places,) = self.release.regions.values()
+        return np.asarray(runs_of(self.release.table, places).groups)
+
+    @cached_property
+    def _answers(self) -> dict[int, tuple[Ints, float]]:
+        """The answers of each measured region, and the variance of their noise."""
+        (places,), found = self.release.regions.values(), dict[int, tuple[Ints, float]]()
+        regions = measured_regions(places.tree, self._groups, self._plan)
+        for level in np.unique(places.tree.level[regions]).tolist():
+            here = regions[places.tree.level[regions] == level].tolist()
+            method = self._plan.method_of(level)
+            numbers = [numbers_of(int(self._groups[one]), method, self._sizes) for one in here]
+            measured = self._named(method.query(places.levels[level]), sum(numbers))
+            parts = np.split(measured.answers, np.cumsum(numbers)[:-1])
+            variance = variance_of(measured.spend)
+            found |= {one: (part, variance) for one, part in zip(here, parts, strict=True)}
+        return found
+
+    @cached_property
+    def _measurements(self) -> dict[str, Measurement]:
+        return {one.spend.query: one for one in measured_in(self.release)}
+
+    def _named(self, query: str, size: int) -> Measurement:
+        found = self._measurements.get(query)
+        if found is None or found.answers.size != size:
+            raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
+        return found
+
+    def of(self, selection: Selection, confidence: float) -> Interval:
+        """See `Intervals`."""
+        (places,), ((_, mask),) = self.release.regions.values(), selection.regions.items()
+        nodes = np.arange(places.tree.size)[places.tree.nodes_of(selection.level)][mask]
+        return self._sum(nodes, *self._chosen(selection), 1 - confidence)
+
+    def unbiased(self, selection: Selection) -> Estimate:
+        """See `Intervals`: of public numbers of groups, measured as counts; otherwise none is known."""
+        (places,), ((_, mask),) = self.release.regions.values(), selection.regions.items()
+        nodes = np.arange(places.tree.size)[places.tree.nodes_of(selection.level)][mask]
+        first, last = self._chosen(selection)
+        if not first.size or not nodes.size:
+            return Estimate(0.0, 0.0)
+        nodes = self._below(nodes)
+        nodes = nodes[self._groups[nodes] > 0]
+        if self._plan.group_budget is not None:
+            return Estimate()
+        if self._form(nodes) == "Hg" and not self._every(first, last):
+            return Estimate()
+        return Estimate(*self._linear(nodes, first, last))
+
+    def region(self, *_: object) -> Region | None:
+        """See `Intervals`: regions are estimated by themselves."""
+        return None
+
+    def rows(self, miss: float, together: bool, _: Solving) -> RowIntervals:
+        """See `Intervals`.
+
+        Only sizes that occur in the release have a row, which depends on the noise. So the intervals of a
+        region cover all of its sizes at once.
+        """
+        (places,) = self.release.regions.values()
+        runs = runs_of(self.release.table, places)
+        each = each_miss(miss, places.tree.size, together) / self._number
+        at = runs.sizes - self._sizes.smallest
+        pairs = zip(runs.row[:, None], at[:, None], strict=True)
+        low, high = np.array([self._sum(node, size, size, each) for node, size in pairs]).reshape(-1, 2).T
+        return RowIntervals(high, np.zeros(high.size), down=high - low)
+
+    @property
+    def _number(self) -> int:
+        """How many sizes there may be."""
+        return self._sizes.largest + 1 - self._sizes.smallest
+
+    def _chosen(self, selection: Selection) -> tuple[Ints, Ints]:
+        """The first and the last of the sizes in a question, for each run of them, from the smallest size."""
+        named = selection.categories.get("size")
+        if named is None:
+            return np.array([0]), np.array([self._number - 1])
+        if self._sizes.largest >= MOST_NAMED:
+            raise unknown(self.release, f"only some of its {self._sizes.largest:,} sizes can be named")
+        found = np.zeros(self._sizes.largest + 1, np.int8)
+        found[np.array(named, np.int64)] = 1
+        steps = np.diff(found[self._sizes.smallest :], prepend=0, append=0)
+        return np.flatnonzero(steps > 0), np.flatnonzero(steps < 0) - 1
+
+    def _every(self, first: Ints, last: Ints) -> bool:
+        return int((last - first + 1).sum()) == self._number
+
+    def _form(self, nodes: Ints) -> str:
+        (places,) = self.release.regions.values()
+        return self._plan.method_of(int(places.tree.level[nodes[0]])).form if nodes.size else "H"
+
+    def _below(self, nodes: Ints) -> Ints:
+        """Some regions; with a bottom-up plan, those of the last level that are in them."""
+        (places,) = self.release.regions.values()
+        if not self._plan.bottom_up:
+            return nodes
+        inside = np.isin(np.arange(places.tree.size), nodes)
+        for level in range(int(places.tree.level[nodes[0]]) + 1, places.tree.depth + 1):
+            below = places.tree.nodes_of(level)
+            inside[below] |= inside[places.tree.parent[below]]
+        return np.flatnonzero(inside & (places.tree.level == places.tree.depth))
+
+    def _sum(self, nodes: Ints, first: Ints, last: Ints, miss: float) -> Interval:
+        """The interval of the groups of some sizes in regions of a level."""
+        (places,), off = self.release.regions.values(), 0.0
+        if not first.size or not nodes.size:
+            return Interval(0.0, 0.0)
+        nodes = self._below(nodes)
+        if self._plan.group_budget is not None:
+            level = int(places.tree.level[nodes[0]])
+            noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
+            miss = miss if self._every(first, last) else miss / 2
+            half = half_width(variance_of(noisy.spend), miss / nodes.size, [GEOMETRIC])
+            away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
+            off = float(np.floor(away + half).sum())
+        nodes = nodes[self._groups[nodes] > 0]
+        most = float(self._groups[nodes].sum())
+        if self._form(nodes) == "Hg" and not self._every(first, last):
+            cuts = int((first > 0).sum() + (last < self._number - 1).sum())
+            ends = [self._ranked(node, first, last, miss / (cuts * nodes.size)) for node in nodes.tolist()]
+            low, high = np.sum(ends, axis=0).tolist()
+        else:
+            value, variance = self._linear(nodes, first, last)
+            half = half_width(variance, miss, [GEOMETRIC])
+            low, high = interval(value, half, half, 0.0, most)
+        return Interval(max(0.0, low - off), min(high, most) + off)
+
+    def _linear(self, nodes: Ints, first: Ints, last: Ints) -> tuple[float, float]:
+        """The sum of the answers, and its variance; of H, of the sizes or of all others."""
+        if self._every(first, last):
+            return float(self._groups[nodes].sum()), 0.0
+        value = variance = 0.0
+        for node in nodes.tolist():
+            answers, each = self._answers[node]
+            groups = float(self._groups[node])
+            if answers.size == self._number:  # H
+                before = np.concatenate([[0], np.cumsum(answers)])
+                number, held = int((last - first + 1).sum()), float((before[last + 1] - before[first]).sum())
+                if 2 * number > self._number:
+                    number, held = self._number - number, groups - float(before[-1]) + held
+            else:  # Hc: the sizes from a to b are C(b) − C(a − 1), and C of the last is public
+                before = np.concatenate([[0], answers, [groups]])
+                number = int((first > 0).sum() + (last < self._number - 1).sum())
+                held = float((before[last + 1] - before[first]).sum())
+            value, variance = value + held, variance + number * each
+        return value, variance
+
+    def _ranked(self, node: int, first: Ints, last: Ints, miss: float) -> tuple[float, float]:
+        """The least and the largest number of groups of some sizes, from sizes in order.
+
+        Each cumulative number that is not public is outside its bounds with at most this probability.
+        """
+        noisy, variance = self._answers[node]
+        before = np.concatenate([[0.0], np.cumsum(noisy, dtype=float)])
+        blocks = [size for size in BLOCKS if size <= noisy.size]
+        least, most = np.full(noisy.size, -np.inf), np.full(noisy.size, np.inf)
+        for size in blocks:
+            half = half_width(size * variance, miss / len(blocks), [GEOMETRIC]) / size
+            mean = (before[size:] - before[:-size]) / size
+            np.maximum(least[size - 1 :], mean - half, out=least[size - 1 :])
+            np.minimum(most[: mean.size], mean + half, out=most[: mean.size])
+        largest = np.minimum.accumulate(least[::-1])[::-1]  # if the k-th is over a size, so are all after it
+        smallest = np.maximum.accumulate(most)
+
+        def at_most(at: Ints) -> tuple[Ints, Ints]:
+            size = at + self._sizes.smallest
+            ends = np.searchsorted(smallest, size + 1, "left"), np.searchsorted(largest, size, "right")
+            known = [np.where(at < 0, 0, np.where(at == self._number - 1, noisy.size, end)) for end in ends]
+            return known[0], known[1]
+
+        (under, over), (down, up) = at_most(first - 1), at_most(last)
+        return float(np.maximum(0, down - over).sum()), float(np.maximum(0, up - under).sum())
+
+
+def intervals(release: Written) -> CountOfCountsIntervals:
+    """The intervals of a release."""
+    return CountOfCountsIntervals(release)
