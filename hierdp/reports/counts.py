@@ -11,7 +11,7 @@ from hierdp.counts.layout import Layout
 from hierdp.counts.size_table import ENDS, SizeTable, Table
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,28 +54,32 @@ def _section(figures: Sequence[str] = (), bars: Sequence[Bars] = ()) -> Section:
 
 def _of_sizes(table: Table, settings: Settings) -> Section:
     """The root's groups by size; the groups and entities of the first level's regions."""
-    sizes, groups = _of_root(table)
+    sizes, groups, ends = _of_root(table)
     if not sizes.size:
         return _section()
     last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
-    title = "Groups by size, all regions together"
+    title = "Groups by size, all regions together" + ("" if ends is None else ", with their intervals")
     x_label = f"entities in a group{last}"
     return _section(
-        [figures.points(sizes.astype(float), groups.astype(float), title, x_label, "groups")],
+        [figures.points(sizes.astype(float), groups.astype(float), title, x_label, "groups", ends)],
         _of_first_level(_by_region(table), "entities", ["groups"]),
     )
 
 
-def _of_root(table: Table) -> tuple[Ints, Ints]:
-    """The sizes that some groups have, and how many."""
+def _of_root(table: Table) -> tuple[Ints, Ints, figures.Ends]:
+    """The sizes that some groups have, how many, and their intervals, if there are some."""
     if isinstance(table, SizeTable):
         groups = np.asarray(table.counts[0], np.int64)
         sizes = np.flatnonzero(groups > 0)
-        return sizes, groups[sizes]
-    top = table[table["level"] == 0] if (table["level"] == 0).any() else table
-    found = top.groupby("size")["groups"].sum()
-    found = found[found > 0]
-    return found.index.to_numpy(), found.to_numpy()
+        if table.ends is None:
+            return sizes, groups[sizes], None
+        low, high = (np.asarray(end, float)[0, sizes] for end in table.ends)
+        return sizes, groups[sizes], (low, high)
+    top = table[(table["level"] == 0) & (table["groups"] > 0)]
+    ends = (top["lower"].to_numpy(float), top["upper"].to_numpy(float)) if _ends_in(top) else None
+    if top.empty:
+        top, ends = table[table["groups"] > 0].groupby("size")[["groups"]].sum().reset_index(), None
+    return top["size"].to_numpy(), top["groups"].to_numpy(), ends
 
 
 def _by_region(table: Table) -> DataFrame:
@@ -149,17 +153,19 @@ def _matrix(table: DataFrame, axes: Mapping[str, Sequence[str]], names: list[str
     places = [list(dict.fromkeys(rows[name])) for name in names]
     if not all(2 <= len(one) <= MOST_SIDE for one in places):
         return ""
-    values = np.zeros([len(one) for one in places])
     at = [
-        rows[name].map({place: i for i, place in enumerate(one)})
+        rows[name].map({place: i for i, place in enumerate(one)}).to_numpy()
         for name, one in zip(names, places, strict=True)
     ]
-    values[at[0].to_numpy(), at[1].to_numpy()] = rows["count"]
+    values, low, high = np.full((3, *map(len, places)), np.nan)
+    values[:] = 0  # only positive counts have a row, and an interval
+    for held, name in zip((values, low, high), ("count", *_ends_in(rows)), strict=False):
+        held[at[0], at[1]] = rows[name]
     first = [str(rows[level].iloc[0]) for level in levels]
     title = f"Counts from {names[0]} (rows) to {names[1]} (columns)"
     note = f"By {first[0]} and {first[1]}; the darkest cell is {values.max():,.0f}, white ones are 0."
     rows_of, columns_of = ([str(place) for place in one] for one in places)
-    return figures.matrix(values, rows_of, columns_of, title, note)
+    return figures.matrix(values, rows_of, columns_of, title, note, (low, high))
 
 
 def _of_tables(table: DataFrame, names: list[str]) -> Section:
@@ -194,11 +200,17 @@ def _of_bins(table: DataFrame, axes: Sequence[Mapping[str, Any]]) -> Section:
         shown = table.nlargest(LARGEST, "count", keep="first")
         frame = shown[[label, *_ends_in(shown), "count"]].reset_index(drop=True).rename(columns={label: name})
         return _section(bars=[Bars(_title(f"counts by {name}", len(table)), frame, "count")])
-    errors = table["standard_error"].to_numpy(float) if "standard_error" in table else None
-    if errors is not None and not np.isfinite(errors).all():
-        errors = None
-    title = "Counts by bin" + ("" if errors is None else ", with one standard error on each side")
+    title, about = "Counts by bin", list[Floats]()
+    if _ends_in(table):
+        title, about = f"{title}, with their intervals", [table[end].to_numpy(float) for end in ENDS]
+    elif "standard_error" in table:
+        errors = table["standard_error"].to_numpy(float)
+        title, about = f"{title}, with one standard error on each side", [counts - errors, counts + errors]
+    if not np.isfinite(about).all():
+        title, about = "Counts by bin", []
     numbers = axis["kind"] == "numbers"
     ends = (float(axis["low"]), float(axis["high"])) if numbers else None
     x_label = name if numbers else f"{name}, bin from 0 on"
-    return _section([figures.steps(counts, errors, title, x_label, "count", ends)])
+    return _section(
+        [figures.steps(counts, (about[0], about[1]) if about else None, title, x_label, "count", ends)]
+    )

@@ -66,12 +66,21 @@ class Scale:
         return [k * step for k in range(first, last + 1)]
 
 
-def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str) -> str:
-    """Dots; `y` is positive, on a logarithmic axis."""
+Ends = tuple[Floats, Floats] | None
+"""The lower and the upper ends of intervals, if there are some."""
+
+
+def points(x: Floats, y: Floats, title: str, x_label: str, y_label: str, ends: Ends = None) -> str:
+    """Dots, with a line from end to end of their intervals; `y` is positive, on a logarithmic axis."""
     across = _across(float(x.min()), float(x.max()))
-    up = Scale(*_decades(float(y.min()), float(y.max())), HEIGHT - BOTTOM, TOP, log=True)
+    low, high = (y, y) if ends is None else (np.minimum(y, np.maximum(ends[0], 0.5)), np.fmax(y, ends[1]))
+    up = Scale(*_decades(float(np.nanmin(low)), float(high.max())), HEIGHT - BOTTOM, TOP, log=True)
     places = dict.fromkeys(f"M{across(a):.1f} {up(b):.1f}h0" for a, b in zip(x, y, strict=True))
     dots = f'<path d="{"".join(places)}" stroke="{BLUE}" stroke-width="5" stroke-linecap="round"/>'
+    if ends is not None:
+        each = zip(x[high > low], low[high > low], high[high > low], strict=True)
+        lines = dict.fromkeys(f"M{across(a):.1f} {up(b):.1f}V{up(c):.1f}" for a, b, c in each)
+        dots = f'<path d="{"".join(lines)}" stroke="{BLUE}" stroke-opacity="0.4"/>' + dots
     return _figure(_axes(across, up, x_label, y_label) + dots, title)
 
 
@@ -93,26 +102,26 @@ def sums(mean: float, deviation: float, most: int, title: str, x_label: str, y_l
 
 def steps(
     values: Floats,
-    errors: Floats | None,
+    about: Ends,
     title: str,
     x_label: str,
     y_label: str,
     ends: tuple[float, float] | None = None,
 ) -> str:
-    """A step line over equal bins; `errors` is the half-width of a band around it.
+    """A step line over equal bins; `about` are the ends of a band around it.
 
     The x axis shows numbers from `ends[0]` to `ends[1]`, by default the bins 0, 1, …. If there are more bins
     than pixels, each pixel shows the smallest and largest value of its bins.
     """
     across = Scale(-0.5, values.size - 0.5, LEFT, WIDTH - RIGHT)
     shown = across if ends is None else Scale(*ends, LEFT, WIDTH - RIGHT)
-    spread = np.zeros_like(values) if errors is None else errors
-    low, high = min(0.0, float((values - spread).min())), max(0.0, float((values + spread).max()))
+    every = np.concatenate([values] if about is None else [values, *about])
+    low, high = min(0.0, float(every.min())), max(0.0, float(every.max()))
     up = Scale(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
     starts = np.unique(np.arange(WIDTH) * values.size // WIDTH)
     drawn = _axes(shown, up, x_label, y_label)
-    if errors is not None:
-        band = np.minimum.reduceat(values - errors, starts), np.maximum.reduceat(values + errors, starts)
+    if about is not None:
+        band = np.minimum.reduceat(about[0], starts), np.maximum.reduceat(about[1], starts)
         drawn += _band(across, up, starts, *band, values.size, f'fill="{BLUE}" fill-opacity="0.22"')
     if starts.size < values.size:
         line = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
@@ -176,10 +185,13 @@ def image(values: Floats, title: str, x_label: str, y_label: str) -> str:
 LOGARITHMIC = "Colours by the logarithm of the count; white: none over 0."
 
 
-def matrix(values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, note: str) -> str:
+def matrix(
+    values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, note: str, ends: Ends = None
+) -> str:
     """Numbers by the named rows and columns as a grid of colours; larger numbers are darker.
 
-    Each cell has its number as a tooltip. Long names are shortened, with the full name in a tooltip.
+    Each cell has its number as a tooltip, and its interval, if it has one. Long names are shortened, with the
+    full name in a tooltip.
     """
     longest = 13
     left = 12 + LETTER * min(longest, max(map(len, rows)))
@@ -201,6 +213,8 @@ def matrix(values: Floats, rows: Sequence[str], columns: Sequence[str], title: s
             part = math.sqrt(part) if skewed else part
             shade = ",".join(str(round(255 + (dark - 255) * part)) for dark in DARK)
             tip = escape(f"{name} → {other}: {_short(value)}")
+            if ends is not None and not np.isnan(ends[0][i, j]):
+                tip += f" ({ends[0][i, j]:,.0f} to {ends[1][i, j]:,.0f})"
             drawn += (
                 f'<rect x="{left + side * j:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}" '
                 f'fill="rgb({shade})" stroke="#ccc"><title>{tip}</title></rect>'

@@ -41,7 +41,7 @@ def test_release_and_query(people, tmp_path):
     answered = run("query", out, "--range", "20:65", "--range", ":20", "--range", "65:", "--csv")
     assert answered.exit_code == 0, answered.output
     rows = [line.split(",") for line in answered.output.splitlines()]
-    assert rows[0] == ["query", "estimate", "standard_error"]
+    assert rows[0] == ["query", "estimate", "standard_error", "lower", "upper"]
     answers = read_answers(out).range([4, 0, 13], [13, 4, 20])
     assert [float(row[1]) for row in rows[1:]] == answers.estimate.tolist()
     assert [float(row[2]) for row in rows[1:]] == answers.standard_error.tolist()
@@ -65,7 +65,8 @@ def test_a_standard_error_that_is_not_known_is_not_stated(people, tmp_path, repa
     made = run(*release, "--out", out, "--repair", repair)
     assert made.exit_code == 0, made.output
     (row,) = pd.read_csv(StringIO(run("query", out, "--range", "20:65", "--csv").output)).to_dict("records")
-    assert row.keys() == {"query", "estimate", "standard_error", "before_repair"}
+    assert row.keys() == {"query", "estimate", "standard_error", "lower", "upper", "before_repair"}
+    assert row["lower"] <= row["upper"]
     assert np.isnan(row["standard_error"])
     assert run(*release, "--out", tmp_path / "unrepaired").exit_code == 0
     before = read_answers(tmp_path / "unrepaired").range([4], [13]).standard_error
@@ -88,9 +89,7 @@ def test_boxes_and_names(people, tmp_path):
         "query", out, "--range", "day=2013-01-08:2013-01-22,age=:50", "--range", "age=50:", "--csv"
     )
     answers = read_answers(out).box([[0, 1], [5, 0]], [[5, 3], [10, 4]])
-    assert [
-        float(line.split(",")[-2]) for line in answered.output.splitlines()[1:]
-    ] == answers.estimate.tolist()
+    assert pd.read_csv(StringIO(answered.output))["estimate"].tolist() == answers.estimate.tolist()
     out = tmp_path / "towns"
     made = run(
         "release", "range-query", people, "--names", "state,town", "--regions-from-data",

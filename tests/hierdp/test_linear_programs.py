@@ -159,7 +159,7 @@ def test_without_noise_the_true_counts_keep_all_bounds(kind):
         "homes": lambda: homes(epsilon=300),
     }
     there = as_written(make[kind]())
-    source = released_by(there.manifest["mechanism"]).accuracy_of(there)
+    source = released_by(there.manifest["mechanism"]).intervals_of(there)
     for selection, true in zip(selections(there, texts), truth, strict=True):
         region = source.region(selection, 0.1)
         if region is not None:
@@ -184,7 +184,7 @@ def test_linear_programs_cover_as_often_as_they_say(kind):
 @pytest.mark.parametrize("make", [table, homes])
 def test_unbiased_estimates_add_up_along_the_hierarchy(make):
     there = as_written(make())
-    source = released_by(there.manifest["mechanism"]).accuracy_of(there)
+    source = released_by(there.manifest["mechanism"]).intervals_of(there)
     towns = "|".join(sorted(name for name in there.regions["region"].names[2] if name.startswith("A")))
     whole, *parts = (
         source.unbiased(one).value
@@ -209,7 +209,7 @@ def test_unbiased_estimates_are_right_on_average_for_small_counts_too(make, text
     runs, values, variance = 40, [], 0.0
     for seed in range(runs):
         there = as_written(make(seed))
-        source = released_by(there.manifest["mechanism"]).accuracy_of(there)
+        source = released_by(there.manifest["mechanism"]).intervals_of(there)
         (found,) = (source.unbiased(one) for one in selections(there, [text]))
         values.append(found.value)
         variance = found.variance
