@@ -75,6 +75,22 @@ def test_it_shows_counts_and_settings(mechanism):
     assert f"hierdp {made.manifest()['versions']['hierdp']}" in text
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "shown"),
+    [
+        ("group-size", r">Groups by size, all regions together, with their intervals<.*stroke-opacity"),
+        ("count-of-counts", r">Groups by size, all regions together, with their intervals<.*stroke-opacity"),
+        ("range-query", r">Counts by bin, with their intervals<.*fill-opacity"),
+        ("top-down", r"<title>01 → 01a: \d+ \(\d+ to \d+\)</title>"),
+        ("tabulation", r">lower<.*>upper<"),
+    ],
+)
+def test_pictures_show_intervals(mechanism, shown):
+    options, _, _ = KINDS[mechanism]
+    made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(2), confidence=0.9, **options)
+    assert re.search(shown, release_report(made), re.DOTALL)
+
+
 @pytest.mark.parametrize("method", ["Wavelet", "Quadtree"])
 def test_two_axes_are_an_image(method):
     options = {
