@@ -90,7 +90,7 @@ findings: solvers
 # each solver by one library, with its newest version. The same command continues where it was stopped. Then the pages
 # that follow from its file. Solvers whose licences forbid publishing results are left out: docs/benchmark.md.
 # For a trial of a few problems: make edition EDITION=/tmp/trial.parquet ONLY='--models Merging'
-EDITION ?= benchmarks/results/edition-2026.2.parquet
+EDITION ?= hierdp/bench/edition-2026.2.parquet
 SOLVERS := fast,highs,cp-sat,scip,min-cost-flow,glop,pdlp,clarabel,osqp,scs,glpk_mi,cvxpy:cplex,cvxpy:piqp,cvxpy:qoco
 SOLVERS := $(SOLVERS),cvxpy:ecos,qpsolvers:proxqp,qpsolvers:qpalm,qpsolvers:daqp,qpsolvers:quadprog
 RUN = .venv-latest/bin/hierdp bench run --backends $(SOLVERS) --time-limit 10 --memory 8 --data none --out $(EDITION) $(ONLY)
@@ -102,16 +102,16 @@ edition: solvers
 	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
 	.venv-latest/bin/python -m benchmarks tables --into docs/benchmark.md,docs/solver-findings.md
 
-# The release of the benchmark's instances: build/hierdp-instances-SET.tar.gz, each file and proof verified, each text
+# The release of the benchmark's instances: build/hierdp-instances-2026.2-SET.tar.gz, each file and proof verified, each text
 # read back, and all compared with the committed hashes.
 instances: SET ?= small
 instances: $(VENV)/.installed
 	rm -rf build/instances-$(SET)
 	$(BIN)/hierdp bench write build/instances-$(SET) --set $(SET) --data /nonexistent \
-		--archive build/hierdp-instances-$(SET).tar.gz
-	$(BIN)/hierdp bench verify build/hierdp-instances-$(SET).tar.gz
+		--archive build/hierdp-instances-2026.2-$(SET).tar.gz
+	$(BIN)/hierdp bench verify build/hierdp-instances-2026.2-$(SET).tar.gz
 	if [ $(SET) = small ]; then \
-		(cd build/instances-small && sha256sum *) | LC_ALL=C sort -k 2 | diff benchmarks/results/instances.sha256 -; fi
+		(cd build/instances-small && sha256sum .zenodo.json *) | LC_ALL=C sort -k 2 | diff benchmarks/results/instances.sha256 -; fi
 
 # The newest versions that go together on Python 3.11 and newer, with hashes for all platforms: what the other commands
 # install. demo.txt includes what builds hierdp; the others list what they need in addition to it. Needs uv.

@@ -1,7 +1,7 @@
 """The tables quoted elsewhere, made from the committed results only: print one, or fill pages with them.
 
 The names: headline, five (its first columns, for five models), growth, peers, machine, outsider-small,
-outsider-medium, edition, edition-table, edition-forms-small, edition-forms-medium, edition-wrong,
+outsider-medium, readers, edition, edition-table, edition-forms-small, edition-forms-medium, edition-wrong,
 formulations, findings, settings (of solvers: from `solvers.settings`). ``--into`` fills every place of a file
 marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->``. A test compares the pages with these tables.
 """
@@ -40,7 +40,7 @@ MARKED = re.compile(r"(<!-- benchmarks: ([a-z-]+) -->\n).*?(<!-- /benchmarks -->
 
 def edition_rows(results: Path) -> DataFrame:
     """The rows of the edition; none if it has not been run."""
-    return runs.read(results / f"edition-{EDITION}.parquet")
+    return runs.read(runs.COMMITTED if results == RESULTS else results / runs.COMMITTED.name)
 
 
 def headline(curves: DataFrame, bench: DataFrame) -> DataFrame:
@@ -114,6 +114,19 @@ def outsider(results: Path, which: str) -> DataFrame:
     return found[shown].fillna(0).astype(int).reset_index().rename_axis(columns=None)
 
 
+def readers(results: Path) -> DataFrame:
+    """In how many files a reader finds the stored objective, and what it finds in the others."""
+    import pandas as pd
+
+    found = pd.read_csv(results / "readers.csv")
+    found["of"] = "." + found["file"] + ", " + found["objective"]
+    found["said"] = found["files"].astype(str) + found["reads"].map(
+        lambda reads: "" if reads == "the stored objective" else f": {reads}"
+    )
+    cells = found.groupby(["reader", "version", "of"])["said"].agg("; ".join).unstack(fill_value="")
+    return cells.reset_index().rename_axis(columns=None)
+
+
 def table(name: str, results: Path = RESULTS) -> str:
     """One of the tables, as Markdown.
 
@@ -132,6 +145,7 @@ def table(name: str, results: Path = RESULTS) -> str:
     made: dict[str, Callable[[], DataFrame]] = {
         "outsider-small": lambda: outsider(results, "small"),
         "outsider-medium": lambda: outsider(results, "medium"),
+        "readers": lambda: readers(results),
         "formulations": lambda: formulations.summary(
             store.read(results / "formulations.parquet", formulations.KEY)
         ),

@@ -92,7 +92,7 @@ def adopted(serve: str, descriptor: str, parent: str, last: str) -> None:
     def watch() -> None:
         while os.getppid() == int(parent):
             time.sleep(WATCH_SECONDS)
-        os._exit(1)
+        os.killpg(0, signal.SIGKILL)  # this process, which is the first of its group, and what it runs
 
     threading.Thread(target=watch, daemon=True).start()
     module, _, function = serve.partition(":")

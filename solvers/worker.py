@@ -8,7 +8,9 @@ is started on a backend's first use and kept; programs and answers travel as pic
 from __future__ import annotations
 
 import atexit
+import os
 import resource
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -77,8 +79,9 @@ class Worker:
                 raise
 
     def stop(self) -> None:
-        """End the process at once."""
-        self._process.kill()
+        """End the process, and the programs that it runs, at once."""
+        if self.alive:
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._line.close()
 
@@ -144,7 +147,7 @@ def _serve(line: Connection) -> None:
             continue
         _, backend, formulation, effort, seconds, stating_counts = question
         started = built = time.perf_counter()
-        stated, cpu = False, time.process_time()
+        stated, cpu = False, _cpu_seconds()
         try:
             with _at_most(effort.memory):
                 solve = formulation.open(backend, effort)
@@ -164,8 +167,14 @@ def _serve(line: Connection) -> None:
             answer = Answer("error", message=f"{type(failure).__name__}: {failure}")
         if not stated:
             line.send(built - started)
-        answer = replace(answer, cpu_seconds=time.process_time() - cpu)
+        answer = replace(answer, cpu_seconds=_cpu_seconds() - cpu)
         line.send((answer, time.perf_counter() - built))
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of the programs that it has run."""
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + others.ru_utime + others.ru_stime
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.bench import manifest
+from hierdp.bench import datasheet, manifest
 from hierdp.bench.cbf import write_cbf
 from hierdp.bench.known_optimum import STATED_UP_TO, KnownOptimum, form_of
-from hierdp.bench.point import canonical, point
+from hierdp.bench.point import canonical, cost, point
 from hierdp.bench.problems import Problem, program_of
 from hierdp.execution import folder as folders
 from hierdp.execution import progress
@@ -22,7 +22,7 @@ from models import lagrangian_certificate
 from models.arithmetic.exact import Number
 from models.instances import packed, save
 from models.programs.program import Program
-from models.programs.texts import number, stated
+from models.programs.texts import Stated, number, stated
 from models.programs.write import write as write_program
 from models.witnesses.plain_text import FIRST_LINE, problem_lines
 from models.witnesses.row_proofs import exact_proofs
@@ -61,6 +61,7 @@ def write(
       other, or a point and a ray, in the order of the ``.mps``;
     - ``manifest.json``: for each problem its source, form, status, structure, sizes, ranges of numbers,
       optimum, how it is proved, what makes it hard, reference times, and the SHA-256 of its files;
+    - ``README.md``, a data sheet; ``CITATION.cff`` and ``.zenodo.json``; ``SHA256SUMS`` of all files;
     - ``optima.csv``: a row for each problem: its name, its form (LP, QP, MILP, MIQP, tables, conic), its
       status, the optimum (in full if it is a whole number or a fraction; empty if none is known), and whether
       a certificate proves it. If none does, the value is that of the best answer by the fast path or HiGHS.
@@ -79,7 +80,7 @@ def write(
     Returns
     -------
     list of path
-        The written files; the manifest and ``optima.csv`` last.
+        The written files, ``optima.csv`` last.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -102,7 +103,9 @@ def write(
         )
     with folders.file_appearing(folder / OPTIMA) as aside, aside.open("w", newline="") as table:
         csv.writer(table, lineterminator="\n").writerows([COLUMNS, *rows])
-    return [*written, manifest.write(folder, which, entries), folder / OPTIMA]
+    written.append(manifest.write(folder, which, entries))
+    written += datasheet.write(folder, which, entries, [*written, folder / OPTIMA])
+    return [*written, folder / OPTIMA]
 
 
 def _problem(
@@ -134,7 +137,7 @@ def _problem(
         entry |= {**manifest.size_of(made), "rounded": manifest.rounded(program)}
         if proof is not None and proof.optimal:
             values = point(model, program, answer)
-            files.append(_write_point(folder / f"{name}.sol", made.columns, values, optimum))
+            files.append(_write_point(folder / f"{name}.sol", made, values, optimum))
     elif truth.form == "conic":
         files.append(write_cbf(model, folder / f"{name}.cbf"))
     exact = proof is not None and not isinstance(proof.objective, float)
@@ -175,11 +178,14 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
         np.savez(out, **arrays)
 
 
-def _write_point(path: Path, columns: list[str], values: list[Number], optimum: Number | None) -> Path:
+def _write_point(path: Path, made: Stated, values: list[Number], optimum: Number | None) -> Path:
+    """The point in doubles, and its cost: the exact optimum, or one in floats, which is computed again."""
+    doubles = [float(value) for value in values]
+    if isinstance(optimum, float):
+        optimum = float(cost(made, [Fraction(value) for value in doubles]))
     with folders.file_appearing(path) as aside, aside.open("w", encoding="ascii", newline="\n") as out:
         out.write(f"=obj= {manifest.exactly(optimum)}\n")
-        pairs = zip(columns, values, strict=True)
-        out.writelines(f"{name} {number(float(value))}\n" for name, value in pairs)
+        out.writelines(f"{name} {number(one)}\n" for name, one in zip(made.columns, doubles, strict=True))
     return path
 
 

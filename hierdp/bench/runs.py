@@ -55,6 +55,10 @@ LATER = {
 """Columns that files of earlier versions lack, and the values of their rows."""
 
 
+COMMITTED = Path(__file__).with_name(f"edition-{EDITION}.parquet")
+"""The edition's rows, which `make edition` measures."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the backends are run.
@@ -88,7 +92,7 @@ def run(
     which: str,
     settings: Settings,
     results: Path,
-    chosen: Sequence[str] | None,
+    chosen: Sequence[str | Backend] | None,
     minutes: float | None = None,
 ) -> DataFrame:
     """Make the runs that a results file lacks, and return all its rows.
@@ -101,8 +105,8 @@ def run(
     settings : Settings
     results : path
         A Parquet file; see `hierdp.execution.store`. A run that is killed loses at most one result.
-    chosen : sequence of str, optional
-        Names of backends (`chosen_backends`).
+    chosen : sequence of str or Backend, optional
+        See `chosen_backends`.
     minutes : float, optional
         Start no run after this time.
 
@@ -130,7 +134,10 @@ def run(
 
 
 def missing(
-    problems: Sequence[Problem], settings: Settings, results: Path, chosen: Sequence[str] | None
+    problems: Sequence[Problem],
+    settings: Settings,
+    results: Path,
+    chosen: Sequence[str | Backend] | None,
 ) -> int:
     """The number of runs that a results file lacks."""
     done = set(read(results)[KEY].itertuples(index=False, name=None))
@@ -182,8 +189,8 @@ class _Task:
         )  # fmt: skip
 
 
-def chosen_backends(names: Sequence[str] | None) -> list[Backend]:
-    """The backends of these names; ``module:ROW`` is a `Backend` of the reader's own.
+def chosen_backends(names: Sequence[str | Backend] | None) -> list[Backend]:
+    """The backends of these names, and rows unchanged; ``module:ROW`` is a `Backend` of the reader's own.
 
     Without names: the fast path and every exact backend that is installed.
 
@@ -194,7 +201,7 @@ def chosen_backends(names: Sequence[str] | None) -> list[Backend]:
     """
     if names is None:
         return [one for one in backends() if one.installed]
-    return [find(named(one)) for one in names]
+    return [find(one if isinstance(one, Backend) else named(one)) for one in names]
 
 
 def _tasks(problems: Iterable[Problem], settings: Settings, chosen: Sequence[Backend]) -> Iterable[_Task]:

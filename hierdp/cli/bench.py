@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +40,11 @@ def bench() -> None:
               help="Results. An existing file is extended; runs that it contains are skipped.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all "
               "installed. MODULE:ROW is a Backend in a module of yours.")  # fmt: skip
+@click.option("--solver", type=click.Path(path_type=Path),
+              help="A program of yours, run as `PROGRAM PROBLEM.mps SOLUTION.sol SECONDS`, and compared with "
+              "the edition's results. Without --backends, only it runs.")  # fmt: skip
+@click.option("--takes", metavar="FORMS", default="LP,MILP,QP,MIQP", show_default=True,
+              help="What --solver reads. Without MIQP, squares of whole variables become lines.")  # fmt: skip
 @MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
               default=("default",), show_default=True,
@@ -58,20 +63,23 @@ def bench() -> None:
 @click.option("--minutes", type=SECONDS,
               help="Start no solve after this many minutes. The same command continues.")  # fmt: skip
 @DATA
-def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | None,
-        tolerances: tuple[str, ...], time_limit: float, threads: int, presolves: tuple[str, ...],
-        memory: float | None, repeats: int, minutes: float | None, data: Path) -> None:  # fmt: skip
+def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | None, takes: str,
+        models: str | None, tolerances: tuple[str, ...], time_limit: float, threads: int,
+        presolves: tuple[str, ...], memory: float | None, repeats: int, minutes: float | None,
+        data: Path) -> None:  # fmt: skip
     """Solve test sets with backends, and save one row per solve.
 
     A backend's first solve, and its first one after its process has ended, follows a tiny problem that is not
     counted.
 
     You can stop it at any time; the same command continues from there. Exit status 1, with all rows saved, if
-    a backend crashes (without --memory) or ends every solve with an error, or if every solve fails.
+    a backend crashes (without --memory) or ends every solve with an error, or if every solve fails; or if
+    --solver gives a wrong answer, or no longer solves what the build before it in --out solved.
     """
+    import tempfile
     import time
 
-    from hierdp.bench import metrics, runs
+    from hierdp.bench import metrics, own_solver, runs
     from hierdp.bench.problems import problems, without_optimum
     from hierdp.bench.report import at_tolerance, distinguished
     from hierdp.cli.app import Ended
@@ -84,7 +92,14 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
         )
     presolving = tuple(word == "on" for word in dict.fromkeys(presolves))
     settings = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
-    chosen = columns(backends) if backends else None
+    chosen: list[Any] | None = columns(backends) if backends else None
+    own = None
+    if solver is not None:
+        if bad_forms := set(columns(takes)) - set(own_solver.FORMS):
+            raise click.UsageError(f"--takes: unknown form {min(bad_forms)}; choose from LP, MILP, QP, MIQP")
+        aside = click.get_current_context().with_resource(tempfile.TemporaryDirectory())
+        own = own_solver.OwnSolver.of(solver, Path(aside), columns(takes))
+        chosen = [*(chosen or []), own]
     try:
         exact = {one.name for one in runs.chosen_backends(chosen)} - {"fast"}
     except ValueError as bad:
@@ -121,13 +136,19 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, models: str | No
             here = at_tolerance(distinguished(rows[of_set]), tolerance)
             if not here.empty:
                 title = f"{which.capitalize()} problems, tolerance {tolerance}"
+                if own is not None:
+                    title = f"{title}; other machines' times are not comparable"
+                    here = own_solver.beside_the_edition(here, own)
                 print_frame(screen, title, metrics.by_backend(metrics.settled(here)))
     if left:
         screen.print(
             f"Stopped after {minutes:g} minutes with {left:,} runs left; the same command continues."
         )
     screen.print(f"{len(rows):,} rows in {out}. Next: hierdp bench report {out}")
-    if wrong := broken(solves):
+    wrong = broken(solves)
+    if own is not None:
+        wrong += own_solver.complaints(metrics.settled(rows), own)
+    if wrong:
         why = f"{'; '.join(wrong)}; see the column message in {out}"
         raise click.ClickException(f"{why}. For another attempt, choose another --out")
 

@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import checked, ladder, manifest
+from hierdp.bench import checked, datasheet, ladder, manifest
 from hierdp.bench.answers import read_answer
 from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.manifest import rounded
+from hierdp.bench.point import cost
 from hierdp.bench.problems import Problem, problems
+from hierdp.bench.reading import read_plainly
+from hierdp.bench.runs import COMMITTED, read
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.verification.judge import KnownBounds
@@ -265,6 +268,35 @@ def test_an_archive_is_the_same_bytes_each_time_and_is_verified(tmp_path, folder
     assert [found[:2] for found in verify(archive)] == [(name, "proved") for name in MODELS]
     with opened(archive) as inside:
         assert judged(tmp_path, inside, "whole", {"x": solve(MODELS["whole"]).x.tolist()}).gap == 0
+
+
+def test_a_test_set_has_a_data_sheet_a_citation_and_checksums(folder):
+    import yaml
+
+    sums = dict(line.split()[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+    assert {path.name for path in folder.iterdir()} == {*sums, "SHA256SUMS"}
+    assert all(manifest.digest(folder / name) == digest for name, digest in sums.items())
+    sheet = (folder / "README.md").read_text()
+    for one in manifest.read(folder)["problems"]:
+        assert f"| {one['name']} | {one['form']} | {one['variables']} ({one['whole variables']}) |" in sheet
+        assert f"- *{one['structure']}*: {one['hard']}" in sheet
+    cited, deposited = (folder / "CITATION.cff").read_text(), (folder / ".zenodo.json").read_text()
+    for about in (yaml.safe_load(cited), json.loads(deposited)):
+        assert (about["title"], about["version"]) == (datasheet.TITLE, manifest.EDITION)
+
+
+def test_the_edition_has_at_most_ten_integer_programs_of_a_model_and_form():
+    rows = read(COMMITTED)
+    whole = rows[rows["form"].str.startswith("MI")].drop_duplicates(["set", "problem"])
+    assert whole.groupby(["set", "model", "form"]).size().max() <= datasheet.MOST
+
+
+def test_the_point_of_a_solution_file_costs_what_it_says(tmp_path):
+    """Exactly, if the optimum is exact; in floats, the double next to the cost of the point's doubles."""
+    write([Problem("real", Isotonic([0.1, 0.7, 0.3, 1e9, 1e9 + 0.1, 7.3]), "random")], tmp_path, "small")
+    first, *lines = (tmp_path / "real.sol").read_text().splitlines()
+    values = [Fraction(float(line.split()[1])) for line in lines]
+    assert float(first.removeprefix("=obj= ")) == float(cost(read_plainly(tmp_path / "real.mps"), values))
 
 
 def test_the_released_instances_are_those_of_the_committed_hashes(tmp_path):

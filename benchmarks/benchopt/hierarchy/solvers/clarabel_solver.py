@@ -1,0 +1,1 @@
+../../isotonic/solvers/clarabel_solver.py

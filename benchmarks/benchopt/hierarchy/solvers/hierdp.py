@@ -1,0 +1,1 @@
+../../isotonic/solvers/hierdp.py

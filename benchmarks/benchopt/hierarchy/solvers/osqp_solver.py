@@ -1,0 +1,1 @@
+../../isotonic/solvers/osqp_solver.py

@@ -1,0 +1,22 @@
+"""SciPy's isotonic regression."""
+
+import numpy as np
+from benchopt import BaseSolver
+from scipy.optimize import isotonic_regression
+
+
+class Solver(BaseSolver):
+    name = "SciPy"
+    requirements = ["pip::scipy"]
+
+    def skip(self, p, **_):
+        return (True, "only squares") if p == 1 else (False, None)
+
+    def set_objective(self, y, **_):
+        self.y = y.astype(np.float64)
+
+    def run(self, _):
+        self.x = isotonic_regression(self.y).x
+
+    def get_result(self):
+        return {"x": self.x}
