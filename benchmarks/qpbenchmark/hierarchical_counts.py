@@ -3,7 +3,7 @@
     pip install qpbenchmark
     qpbenchmark --results-path results.csv hierarchical_counts.py run --author NAME
 
-in this folder runs them under the released package as it is. `exactly.py` does the same, with one more column: the exact gap.
+in this folder runs them under the released package as it is. `exactly.py` adds a column: the exact gap.
 """
 
 from pathlib import Path
