@@ -1,5 +1,6 @@
 """Which method wins where: the script runs, winners have the least errors, pages show what was measured."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks import which_wins as script
-from benchmarks.which_wins import decision, flows, histograms, page, sizes
+from benchmarks.which_wins import decision, flows, histograms, page, sizes, zcdp
 from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
 from hierdp.choosing import methods
@@ -87,6 +88,7 @@ def tiny():
     bins = np.repeat([30, 0, 2, 9], 4)
     return {
         "sizes": [by_size],
+        "zcdp": [by_size],
         "flows": [flows.Case("small", table, 1.0)],
         "histograms": [histograms.Case("line", bins, 1.0), histograms.Case("map", np.outer(bins, bins), 0.1)],
     }
@@ -123,6 +125,37 @@ def test_the_winners_that_a_table_shows_are_the_least_of_its_rows():
             here = rows[(rows.data == data) & (rows.epsilon == epsilon)].groupby("method").error.mean()
             assert cell.startswith(f"**{here.idxmin()}** {page.shown(here.min())} ")
             assert f"({here.drop(here.idxmin()).idxmin()} ×" in cell
+
+
+@pytest.mark.parametrize("way", zcdp.WAYS)
+def test_gaussian_noise_has_the_sensitivity_of_all_neighbours_and_spends_the_whole_rho(way, tiny):
+    (case,) = tiny["sizes"]
+    chosen, places, spends = methods.WAYS[way], case.counts.hierarchy, []
+    levels = 1 if way.startswith("bottom-up") else len(places.levels)
+
+    class Noise(zcdp.GaussianNoise):
+        def gaussian(self, counts, query, sensitivity, rho):
+            made = super().gaussian(counts, query, sensitivity, rho)
+            spends.append(made.spend)
+            return made
+
+    list(methods.errors_of_groups(case.counts, 8, 0.5, 1, lambda *_: Noise(1, levels), (way,)))
+    # Each region, or all regions of a level together, has the level's share: an entity is in one on each.
+    assert [one.rho * levels for one in spends] == pytest.approx([0.5**2 / 2] * len(spends), rel=1e-12)
+    regions = [1, 2, 4][-levels:]
+    assert len(spends) in (levels, sum(regions))
+    counted = {"M_c^dp": np.cumsum, "M_H^dp": lambda h: h}.get(way, np.cumsum)
+    if chosen and chosen[0].endswith("Hg"):
+        counted = lambda h: np.repeat(np.arange(h.size), h)  # noqa: E731
+    worst = 0.0
+    for table in product(range(3), repeat=4):  # groups of size 0, 1, 2, 3
+        for size in np.flatnonzero(table[:-1]):
+            moved = np.array(table)
+            moved[size] -= 1
+            moved[size + 1] += 1
+            away = np.abs(counted(moved) - counted(np.array(table)))
+            worst = max(worst, float(np.sqrt((away**2).sum())))
+    assert [one.sensitivity for one in spends] == pytest.approx([worst] * len(spends), rel=1e-12)
 
 
 def test_numbers_are_short():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from benchmarks.measuring import DATA, timed
-from benchmarks.which_wins import flows, histograms, page, sizes
+from benchmarks.which_wins import flows, histograms, page, sizes, zcdp
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
 from hierdp.choosing.methods import EMD
@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[Callable[[Path, int], list[Any]], Callable[..., Any]]] = 
     "sizes": (sizes.cases, sizes.errors),
     "flows": (lambda data, _: flows.cases(data), flows.errors),
     "histograms": (histograms.cases, histograms.errors),
+    "zcdp": (zcdp.cases, zcdp.errors),
 }
 
 
@@ -107,6 +108,5 @@ def fill(folder: Path, rows: Any) -> None:
     file = folder / PAGE
     file.write_text(page.filled(file.read_text(encoding="utf-8"), rows), encoding="utf-8")
     for name, x in FIGURES.items():
-        drawn(rows[(rows.figure == name) & (rows.metric == EMD)], name, x).savefig(
-            folder / f"which-wins-{name}.png", dpi=110
-        )
+        here = rows[(rows.kind == sizes.SIZES) & (rows.figure == name) & (rows.metric == EMD)]
+        drawn(here, name, x).savefig(folder / f"which-wins-{name}.png", dpi=110)

@@ -14,6 +14,7 @@ from benchmarks.which_wins.flows import FLOWS
 from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import SIZES
+from benchmarks.which_wins.zcdp import ZCDP
 from hierdp.choosing.methods import BINS, EMD, FLOW_METHODS, KLD, L1, RANGES, WAYS
 
 if TYPE_CHECKING:
@@ -170,6 +171,20 @@ def _wins(_: DataFrame, found: DataFrame) -> str:
     return f"Of {len(here)} combinations of setting and level, the least error is that of {text}."
 
 
+def _zcdp(_: DataFrame, found: DataFrame) -> str:
+    """Errors with Gaussian noise over those with geometric noise: geometric means over the data sets."""
+    about = ["figure", "data", "at", "epsilon", "level", "depth", "metric", "method"]
+    pure = found[found.kind == SIZES]
+    both = found[found.kind == ZCDP].merge(pure[[*about, "mean"]], on=about, suffixes=("", "_pure"))
+    both["ratio"] = np.log(both["mean"] / both.mean_pure)
+    both["place"] = np.select([both.level == 0, both.level == both.depth - 1], ["root", "leaves"], "between")
+    ratios = np.exp(both.groupby(["metric", "place", "method"], sort=False).ratio.mean()).unstack()
+    table = [
+        [m, place, *map(shown, row)] for (m, place), row in zip(ratios.index, ratios.to_numpy(), strict=True)
+    ]
+    return lines(["error", "level", *(HEADS[name] for name in ratios)], table)
+
+
 TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {
     "decision": _decision,
     "runs": _runs,
@@ -179,6 +194,7 @@ TABLES: dict[str, Callable[[DataFrame, DataFrame], str]] = {
     "density": partial(_sizes, "density", "groups a size", EMD),
     "bound": partial(_sizes, "bound", "K", EMD),
     "counts-by-size": partial(_sizes, "epsilon", "ε", L1),
+    "zcdp": _zcdp,
     "flows-l1": partial(_winners, FLOWS, "L1"),
     "flows-largest": partial(_winners, FLOWS, "largest error"),
     "flows-invented": partial(_finest, "share of invented flows"),

@@ -7,7 +7,7 @@ empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -98,14 +98,15 @@ Noise = Callable[[str, int], SimulatedNoise]
 
 
 def errors_of_groups(
-    data: SizeRuns, max_size: int, epsilon: float, runs: int, noise: Noise
+    data: SizeRuns, max_size: int, epsilon: float, runs: int, noise: Noise, ways: Iterable[str] = WAYS
 ) -> Iterator[Error]:
-    """Of every method for groups by size, per region of a level."""
+    """Of every method for groups by size, or some, per region of a level."""
     places = data.hierarchy
     true = data.runs.capped(max_size)
     by_size = true.dense(max_size)
     dense = GroupSizes(places, by_size)
-    for way, chosen in WAYS.items():
+    for way in ways:
+        chosen = WAYS[way]
         if "at once" in chosen and (len(places.levels) > 3 or int(true.distinct[0]) > 5_000):
             continue
         for run in range(runs):
