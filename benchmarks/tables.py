@@ -2,8 +2,9 @@
 
 The names: headline, five (its first columns, for five models), growth, peers, machine, outsider-small,
 outsider-medium, readers, edition, edition-table, edition-forms-small, edition-forms-medium, edition-wrong,
-formulations, findings, settings (of solvers: from `solvers.settings`). ``--into`` fills every place of a file
-marked ``<!-- benchmarks: NAME -->`` … ``<!-- /benchmarks -->``. A test compares the pages with these tables.
+edition-means-small, edition-means-medium, formulations, findings, settings (of solvers: from
+`solvers.settings`). ``--into`` fills every place of a file marked ``<!-- benchmarks: NAME -->`` …
+``<!-- /benchmarks -->``. A test compares the pages with these tables.
 """
 
 from __future__ import annotations
@@ -167,13 +168,17 @@ def table(name: str, results: Path = RESULTS) -> str:
             "forms-small": partial(by_form, which="small"),
             "forms-medium": partial(by_form, which="medium"),
             "wrong": wrong,
+            "means-small": partial(compared, which="small", by=metrics.scaled_means),
+            "means-medium": partial(compared, which="medium", by=metrics.scaled_means),
         }
         if which in kinds:
             return "\n".join(table_lines(kinds[which](rows)))
     raise InputError(f"there is no table {name!r}")
 
 
-def compared(rows: DataFrame, which: str) -> DataFrame:
+def compared(
+    rows: DataFrame, which: str, by: Callable[[DataFrame], DataFrame] = metrics.by_backend
+) -> DataFrame:
     """The backends on the problems of a set that all of them ran.
 
     Raises `ValueError` if there are none.
@@ -183,7 +188,7 @@ def compared(rows: DataFrame, which: str) -> DataFrame:
     here = here[here["problem"].isin(ran.index[ran == here["backend"].nunique()])]
     if here.empty:
         raise ValueError(f"there are no rows of the set {which!r} that all backends ran")
-    return rounded(metrics.by_backend(here))
+    return rounded(by(here))
 
 
 def edition(rows: DataFrame) -> DataFrame:

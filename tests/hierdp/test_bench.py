@@ -107,6 +107,15 @@ ROWS = frame(
 )  # fmt: skip
 
 
+def test_scaled_means_by_hand():
+    table = metrics.scaled_means(ROWS).set_index("backend")
+    assert table["solved"].tolist() == [2, 1, 0]
+    assert table["of"].tolist() == [2, 2, 2]
+    means = np.array([np.sqrt(11 * 14), np.sqrt(12 * 20), 20]) - 10  # c solves nothing within 10 s
+    assert table["unscaled"].tolist() == pytest.approx(means)
+    assert table["scaled"].tolist() == pytest.approx(means / means[0])
+
+
 def test_means_by_hand():
     table = metrics.by_backend(ROWS).set_index("backend")
     assert table.index.tolist() == ["a", "b", "c"]
