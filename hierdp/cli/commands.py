@@ -8,7 +8,10 @@ from importlib import import_module
 import click
 
 MODULES = {
-    **{name: name for name in ("demo", "plan", "release", "repair", "account", "check", "explain")},
+    **{
+        name: name
+        for name in ("demo", "plan", "release", "repair", "reconcile", "account", "check", "explain")
+    },
     "query": "query",
     "export": "export",
     **{

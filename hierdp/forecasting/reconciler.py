@@ -195,6 +195,7 @@ class Reconciler:
         Y_hat_df : DataFrame of pandas or polars, or what else `hierdp.tables.read` takes
             `id_col`, `time_col`, and a column of numbers for each model, sample or quantile.
         S_df : DataFrame, SummingMatrix, or hierarchicalforecast's SMatrix
+            A summing matrix, or the parents of series (columns `id_col` and ``parent``).
         tags : mapping of str to arrays of names, optional
             The series of each level, for `fixed`.
         Y_df : DataFrame, optional
@@ -211,7 +212,7 @@ class Reconciler:
             As `fit_predict`.
         """
         summing = summing_of(S_df, id_col)
-        frame = as_pandas(Y_hat_df)
+        frame = as_pandas(Y_hat_df, id_col, time_col)
         for column in (id_col, time_col):
             if column not in frame:
                 raise InputError(unknown_name(column, list(frame.columns), "no column"))
@@ -221,14 +222,17 @@ class Reconciler:
         models = [c for c in frame.columns if c not in (id_col, time_col, target_col)]
         if not models:
             raise InputError("the table has no columns of forecasts")
+        seen: Any = {} if Y_df is None else as_pandas(Y_df, id_col, time_col)
         made, proofs = frame.copy(), []
         for model in models:
             values, dates = wide(frame, summing.ids, model, id_col, time_col)
             past = {}
             if self.insample:
-                if Y_df is None or model not in as_pandas(Y_df):
-                    raise InputError(f'"wls_var" needs Y_df with the in-sample forecasts of {model!r}')
-                known = as_pandas(Y_df).dropna(subset=[target_col, model])
+                if model not in seen:
+                    raise InputError(
+                        f'"{self.weights!s}" needs Y_df with the in-sample forecasts of {model!r}'
+                    )
+                known = seen.dropna(subset=[target_col, model])
                 past = {
                     "y_insample": wide(known, summing.ids, target_col, id_col, time_col)[0],
                     "y_hat_insample": wide(known, summing.ids, model, id_col, time_col)[0],

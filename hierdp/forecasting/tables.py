@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,19 +104,47 @@ def aggregate(
 def summing_of(given: Any, id_col: str) -> SummingMatrix:
     """A summing matrix as given: ours, a table with a column of names, or hierarchicalforecast's `SMatrix`.
 
+    Or a table of the parents of series, with the columns `id_col` and ``parent``; on a row without one, a
+    series stands on top. A series may have several.
+
     Raises
     ------
     InputError
-        If it is none of these.
+        If it is none of these, or a series is above itself.
     """
     if isinstance(given, SummingMatrix):
         return given
     if hasattr(given, "row_labels") and hasattr(given, "to_csr"):
         return SummingMatrix(given.to_csr(), np.asarray(given.row_labels))
-    frame = as_pandas(given)
+    frame = as_pandas(given, id_col)
+    if set(frame.columns) == {id_col, "parent"}:
+        return _of_parents(frame.dropna(subset=[id_col]), id_col)
     if id_col in frame:
         frame = frame.set_index(id_col)
+    for column in frame:
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            raise InputError(f"column {column!r} of the summing matrix contains text; expected 0 and 1")
     return SummingMatrix(scipy.sparse.csr_matrix(frame.to_numpy(dtype=float)), frame.index.to_numpy())
+
+
+def _of_parents(frame: Any, id_col: str) -> SummingMatrix:
+    """The series in order of their first rows, those of the bottom last; each sums all below it once."""
+    links = frame.dropna(subset=["parent"])
+    names = pd.unique(pd.concat([links.parent, frame[id_col]]).astype(str))
+    inner = np.isin(names, links.parent.astype(str))
+    ids = np.concatenate([names[inner], names[~inner]])
+    place = pd.Series(np.arange(ids.size), ids)
+    rows, columns = (place[links[name].astype(str)].to_numpy() for name in ("parent", id_col))
+    step = scipy.sparse.csr_matrix((np.ones(len(links)), (rows, columns)), (ids.size, ids.size))
+    reached = scipy.sparse.identity(ids.size, format="csr")
+    for _ in range(ids.size):
+        further = (reached + step @ reached).sign()
+        if further.nnz == reached.nnz:
+            return SummingMatrix(reached[:, inner.sum() :], ids)
+        reached = further
+        if (loop := (step @ reached).diagonal()).any():
+            raise InputError(f"series {ids[loop.argmax()]!r} is its own parent, or its parent's")
+    return SummingMatrix(reached[:, inner.sum() :], ids)
 
 
 def wide(frame: Any, ids: Any, column: str, id_col: str, time_col: str) -> tuple[Any, Any]:
@@ -145,9 +175,19 @@ def wide(frame: Any, ids: Any, column: str, id_col: str, time_col: str) -> tuple
     return values, table.columns
 
 
-def as_pandas(table: Any) -> Any:
-    """A table of any kind that `hierdp.tables.read` takes, as a pandas DataFrame."""
-    return table if isinstance(table, pd.DataFrame) else read(table).to_pandas()
+def as_pandas(table: Any, *names: str) -> Any:
+    """A table of any kind that `hierdp.tables.read` takes, as a pandas DataFrame.
+
+    In a CSV file, all columns but `names` and ``parent`` are numbers, if they can be.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    frame = read(table).to_pandas()
+    if isinstance(table, str | Path) and ".csv" in Path(table).suffixes:
+        for column in frame.columns.difference([*names, "parent"]):
+            with suppress(ValueError):
+                frame[column] = pd.to_numeric(frame[column])
+    return frame
 
 
 def like(frame: Any, given: Any) -> Any:

@@ -4,14 +4,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import hierdp.forecasting.reconciler
 from hierdp import execution, repair
 from hierdp.checking import FAILS, check
+from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.forecasting import Reconciler, aggregate
 from hierdp.forecasting.reconciler import shrinkage
 from hierdp.forecasting.structure import structure_of
+from hierdp.forecasting.tables import summing_of
 from hierdp.record.step import NotSolved
 from models import Reconciliation
 from solvers import solve
@@ -302,3 +305,34 @@ def test_a_row_without_its_table_is_named():
     table = pd.DataFrame({"day": [1, None], "shop": ["x", "y"], "n": [1, 2]})
     with pytest.raises(InputError, match="row 2 has no day: each row belongs to a table"):
         repair(table, levels=["shop"], count="n", by=["day"])
+
+
+def test_parents_may_be_given_in_place_of_a_matrix():
+    given, summing, tags = forecasts(TREE)
+    pairs = [(name, name.partition("/")[0]) for name in tags["state/shop"]]
+    parents = pd.DataFrame([("A", None), *pairs], columns=["unique_id", "parent"])
+    expected = Reconciler().reconcile(given, summing)
+    pd.testing.assert_frame_equal(Reconciler().reconcile(given, parents), expected)
+    twice = {"unique_id": ["b", "b", "l", "r"], "parent": ["l", "r", "top", "top"]}
+    assert summing_of(pd.DataFrame(twice), "unique_id").matrix.toarray().tolist() == [[1], [1], [1], [1]]
+    with pytest.raises(InputError, match="is its own parent"):
+        summing_of(pd.DataFrame({"unique_id": ["x", "y"], "parent": ["y", "x"]}), "unique_id")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_command_reconciles_files(kind, tmp_path):
+    given, summing, tags = forecasts(CROSSED)
+    matrix = pd.DataFrame(summing.matrix.toarray(), columns=summing.ids[-6:]).assign(unique_id=summing.ids)
+    given.to_csv(tmp_path / "forecasts.csv", index=False)
+    matrix.to_csv(tmp_path / "summing.csv", index=False)
+    files = [str(tmp_path / name) for name in ("forecasts.csv", "summing.csv", f"made.{kind}")]
+    command = ["reconcile", *files[:2], "--weights", "wls_struct", "--whole", "--out", files[2]]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert "of 8 problems proved optimal" in done.output
+    made = pd.read_csv(files[2]) if kind == "csv" else pd.read_parquet(files[2])
+    expected = Reconciler("wls_struct", whole=True).reconcile(given, summing, tags)
+    pd.testing.assert_frame_equal(made.astype({"ds": int}), expected, check_dtype=False)
+    again = CliRunner().invoke(main, command)
+    assert again.exit_code == 2
+    assert "give --overwrite" in again.output
