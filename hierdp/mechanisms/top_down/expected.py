@@ -217,7 +217,8 @@ def with_simulated(
         errors = [
             np.abs(one.released - one.true) for one in levels(data, made.table, made.settings, made.regions)
         ]
-        cells = [_nodes(data, depths) for depths in depths_of(data.axes, refinements_of(data, made.settings))]
+        order = [data.axis_names.index(name) for name in made.settings["order"]]
+        cells = [_nodes(data, depths) for depths in depths_of(data.axes, order)]
         means.append([float(e.sum()) / n for e, n in zip(errors, cells, strict=True)])
         largest.append([float(e.max(initial=0)) for e in errors])
     table = found.table.copy()
@@ -229,11 +230,6 @@ def with_simulated(
         table["bound"] = bound
     words = SIMULATED.format(runs=runs, which=which, total=data.total, cells=data.counts.size)
     return replace(found, table=table, notes=(*found.notes, words))
-
-
-def refinements_of(data: Flows, settings: Mapping[str, Any]) -> list[int]:
-    """The axis that each level of a release refines."""
-    return [data.axis_names.index(name) for name in settings["order"]]
 
 
 def _finest(

@@ -65,15 +65,11 @@ def _nearest(solver: SolverOptions, name: str, model: Model, _: Sequence[str] = 
     backend = solver.backend or INTEGER
     deadline = Deadline.of(name, solver.time_limit)
     tasks = [(deadline, Chebyshev(*part), backend) for part in _batches(*model.data, MOST_WHOLE)]
-    found = list(execution.each(_nearest_of_some, tasks, f"solving: {name}"))
+    found = list(execution.each(Deadline.solve, tasks, f"solving: {name}"))
     x = np.concatenate([np.zeros(0, np.int64), *(np.asarray(part.x) for part in found)])
     build, spent = sum(part.build_seconds for part in found), sum(part.solve_seconds for part in found)
     claimed = replace(_judged(name, model, x, backend), build_seconds=build, solve_seconds=spent)
     return require_proved(name, model, claimed, deadline.fast)
-
-
-def _nearest_of_some(deadline: Deadline, model: Chebyshev, backend: str) -> Solution:
-    return deadline.solve(model, backend)
 
 
 def _rounding(rule: Callable[..., Ints], solver: SolverOptions) -> Solving:
