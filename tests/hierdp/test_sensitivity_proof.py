@@ -65,7 +65,7 @@ def test_scores_of_boundaries_change_by_their_sensitivity_in_many_bins():
     assert largest == {3: 4, 16: 7}
 
 
-SLOW = "AHP-empirical", "AHP", "naive", "eigen-select", "p-identity"
+SLOW = "AHP-empirical", "AHP", "naive", "eigen-select", "p-identity", "from 1"
 """Their post-processing between two measurements, or their strategy, takes long."""
 
 
