@@ -80,6 +80,16 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
             assert mean == pytest.approx(1, rel=1e-3)
 
 
+@pytest.mark.parametrize("at_once", [1, 10**6])
+def test_sums_of_several_numbers_of_counts_are_expected_as_each_alone(at_once, monkeypatch):
+    monkeypatch.setattr("hierdp.checking.noise.AT_ONCE", at_once)
+    law, kinds, each = LAWS[2], np.array([1, 2, 5, 9]), np.array([4, 1, 3, 7])
+    twice, fresh = RedundantSums("", np.zeros(1), law, kinds, None), kinds * law.variance
+    alone = [_expected(twice, kinds[k], fresh[k], each[k], 4.0) for k in (slice(k, k + 1) for k in range(4))]
+    together = _expected(twice, kinds, fresh, each, 4.0)
+    assert together == pytest.approx(math.fsum(alone), rel=1e-12)  # sums of a few floats of one sign
+
+
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("shift", [0, 1, 5])
 def test_no_constant_raises_the_evidence_of_too_little(law, shift):
