@@ -555,6 +555,23 @@ def test_a_row_has_the_interval_of_its_question(made, tmp_path):
     assert len(done.stdout.splitlines()) == len(table) + 1
 
 
+@pytest.mark.parametrize("method", ["InfTDA", "SH"])
+def test_a_small_count_with_a_row_has_the_wider_interval_of_its_row(method):
+    names = [f"{a}{i}" for a in "ABC" for i in range(4)]
+    places = Hierarchy.from_columns({"state": [n[0] for n in names], "county": names}, ["state", "county"])
+    cells = np.stack(np.unravel_index(np.arange(144), (12, 12)), axis=1)
+    counts = np.random.default_rng(5).choice([0, 0, 0, 8, 20, 60], 144)
+    data = Flows((places, places), ("origin", "destination"), cells[counts > 0], counts[counts > 0])
+    made = top_down(data, 1.0, 1e-6, SimulatedNoise(1), method)
+    table = with_intervals(made, 0.9).table
+    rows = table[table["level"] == 4]
+    pairs = zip(rows["origin"], rows["destination"], strict=True)
+    low, high = ends(made, [f"origin={a}; destination={b}" for a, b in pairs])
+    assert len(rows) > 5
+    assert rows["lower"].tolist() == low.tolist()
+    assert rows["upper"].tolist() == high.tolist()
+
+
 def test_measurements_of_another_table_are_refused():
     made = trips()
     other = replace(made, counts=made.table.drop(index=2))
