@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def reduce_results(
-    results: Path, out: Path, data: Path | None, chosen: Sequence[str] | None, seconds: float
+    results: Path, out: Path, data: Path | None, chosen: Sequence[str | Backend] | None, seconds: float
 ) -> Iterator[Finding]:
     """Reduce each wrong row of a results file, with the installed version of its solver.
 
@@ -57,26 +57,30 @@ def reduce_results(
         cvxpy, a script.
     data : path, optional
         Folder of data that are not included.
-    chosen : sequence of str, optional
+    chosen : sequence of str or Backend, optional
         Only these backends.
     seconds : float
         For each row.
     """
     rows = read(results)
     rows = rows[rows["verdict"] == "wrong"]
+    given = {one if isinstance(one, str) else one.name: one for one in chosen or ()}
     if chosen is not None:
-        rows = rows[rows["backend"].isin(chosen)]
+        rows = rows[rows["backend"].isin(given)]
+        builds = {one.name: one.version for one in given.values() if isinstance(one, Backend)}
+        pairs = zip(rows["backend"], rows["version"], strict=True)  # older builds are not there any more
+        rows = rows.loc[[builds.get(name, version) == version for name, version in pairs]]
     known: dict[tuple[str, str], Problem] = {}  # both sets have problems of the same names
     for which in dict.fromkeys(rows["set"]):
         found = problems(which, data)
         known |= {(which, one.name): one for one in (*found, *without_optimum(found))}
     for row in progress.steps(rows.to_dict("records"), "wrong rows", len(rows)):
-        place = row["set"], row["problem"]
+        place, name = (row["set"], row["problem"]), row["backend"]
         try:
             if place not in known:
                 raise ValueError("the problem is not in the test sets here; see --data")
             limits = row["time_limit"], TOLERANCES[row["tolerance"]]
-            small = reduce_case(case_of(known[place]), find(row["backend"]), *limits, seconds)
+            small = reduce_case(case_of(known[place]), find(given.get(name, name)), *limits, seconds)
             yield _written(small, "-".join(place), out)
         except ValueError as why:
             yield Finding(row["backend"], "-".join(place), str(why))

@@ -11,6 +11,7 @@ import click
 from hierdp.cli.common import OVERWRITE, SECONDS, columns, console, print_frame
 
 if TYPE_CHECKING:
+    from hierdp.bench.own_solver import OwnSolver
     from hierdp.bench.problems import Problem
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -21,6 +22,14 @@ DATA = click.option("--data", type=click.Path(path_type=Path), default=Path("../
                     "on missing data are left out.")  # fmt: skip
 
 MODELS = click.option("--models", metavar="NAMES", help="Comma-separated; default: all.")
+
+
+SOLVER = click.option("--solver", type=click.Path(path_type=Path),
+                      help="A program of yours, run as `PROGRAM PROBLEM.mps SOLUTION.sol SECONDS`. Without "
+                      "--backends, only it runs.")  # fmt: skip
+TAKES = click.option("--takes", metavar="FORMS", default="LP,MILP,QP,MIQP", show_default=True,
+                     help="What --solver reads. Without MIQP, squares of whole variables become "
+                     "lines.")  # fmt: skip
 
 
 @click.group()
@@ -40,11 +49,8 @@ def bench() -> None:
               help="Results. An existing file is extended; runs that it contains are skipped.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: the fast path and all "
               "installed. MODULE:ROW is a Backend in a module of yours.")  # fmt: skip
-@click.option("--solver", type=click.Path(path_type=Path),
-              help="A program of yours, run as `PROGRAM PROBLEM.mps SOLUTION.sol SECONDS`, and compared with "
-              "the edition's results. Without --backends, only it runs.")  # fmt: skip
-@click.option("--takes", metavar="FORMS", default="LP,MILP,QP,MIQP", show_default=True,
-              help="What --solver reads. Without MIQP, squares of whole variables become lines.")  # fmt: skip
+@SOLVER
+@TAKES
 @MODELS
 @click.option("--tolerance", "tolerances", type=click.Choice(["low", "default", "high"]), multiple=True,
               default=("default",), show_default=True,
@@ -69,6 +75,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | N
         data: Path) -> None:  # fmt: skip
     """Solve test sets with backends, and save one row per solve.
 
+    With --solver, the table has the edition's results on the same problems, too.
+
     A backend's first solve, and its first one after its process has ended, follows a tiny problem that is not
     counted.
 
@@ -76,7 +84,6 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | N
     a backend crashes (without --memory) or ends every solve with an error, or if every solve fails; or if
     --solver gives a wrong answer, or no longer solves what the build before it in --out solved.
     """
-    import tempfile
     import time
 
     from hierdp.bench import metrics, own_solver, runs
@@ -93,12 +100,8 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | N
     presolving = tuple(word == "on" for word in dict.fromkeys(presolves))
     settings = runs.Settings(tolerances, time_limit, threads, presolving, memory or 0.0, repeats)
     chosen: list[Any] | None = columns(backends) if backends else None
-    own = None
-    if solver is not None:
-        if bad_forms := set(columns(takes)) - set(own_solver.FORMS):
-            raise click.UsageError(f"--takes: unknown form {min(bad_forms)}; choose from LP, MILP, QP, MIQP")
-        aside = click.get_current_context().with_resource(tempfile.TemporaryDirectory())
-        own = own_solver.OwnSolver.of(solver, Path(aside), columns(takes))
+    own = None if solver is None else _own(solver, takes)
+    if own is not None:
         chosen = [*(chosen or []), own]
     try:
         exact = {one.name for one in runs.chosen_backends(chosen)} - {"fast"}
@@ -173,11 +176,14 @@ def report(results: Path, out: Path, overwrite: bool) -> None:
 @click.option("--out", type=FOLDER, default=Path("findings"),
               show_default=True, help="Folder for scripts and programs.")  # fmt: skip
 @click.option("--backends", metavar="NAMES", help="Comma-separated; default: all that are wrong.")
+@SOLVER
+@TAKES
 @click.option(
     "--seconds", type=SECONDS, default=60.0, show_default=True, help="Most time for each wrong row."
 )
 @DATA
-def reduce(results: Path, out: Path, backends: str | None, seconds: float, data: Path) -> None:
+def reduce(results: Path, out: Path, backends: str | None, solver: Path | None, takes: str,
+           seconds: float, data: Path) -> None:  # fmt: skip
     """Reduce the wrong answers in RESULTS of `hierdp bench run` to small programs.
 
     The installed version of the solver is run. Variables, rows and digits are taken away as long as it is
@@ -188,7 +194,9 @@ def reduce(results: Path, out: Path, backends: str | None, seconds: float, data:
     """
     from hierdp.bench.findings import reduce_results
 
-    chosen = columns(backends) if backends else None
+    chosen: list[Any] | None = columns(backends) if backends else None
+    if solver is not None:
+        chosen = [*(chosen or []), _own(solver, takes)]
     left = 0
     for found in reduce_results(results, out, data if data.is_dir() else None, chosen, seconds):
         click.echo(f"{found.backend} on {found.problem}: {found.message}")
@@ -324,6 +332,18 @@ def check(answers: Path, folder: Path, out: Path | None) -> None:
     )
     if not (frame["verdict"] == "solved").all():
         raise click.exceptions.Exit(1)
+
+
+def _own(solver: Path, takes: str) -> OwnSolver:
+    """The program as a backend, with a folder that exists until the command ends."""
+    import tempfile
+
+    from hierdp.bench import own_solver
+
+    if unknown := set(columns(takes)) - set(own_solver.FORMS):
+        raise click.UsageError(f"--takes: unknown form {min(unknown)}; choose from LP, MILP, QP, MIQP")
+    aside = click.get_current_context().with_resource(tempfile.TemporaryDirectory())
+    return own_solver.OwnSolver.of(solver, Path(aside), columns(takes))
 
 
 def _chosen(found: list[Problem], models: str | None) -> list[Problem]:

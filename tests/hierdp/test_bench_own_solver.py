@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import own_solver, problems, runs
+from hierdp.bench import findings, own_solver, problems, runs
 from hierdp.bench.own_solver import OwnSolver
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -122,7 +122,8 @@ def test_what_cannot_be_run_is_named_before_anything_is_run(tmp_path):
 @pytest.mark.slow
 def test_a_night_ends_with_1_if_a_build_is_wrong_or_solves_less_than_the_last(tmp_path, monkeypatch):
     named = "Chebyshev-seed-0-size-10-0"  # as in the edition
-    monkeypatch.setattr(problems, "problems", lambda *_: [problems.Problem(named, WHOLE, "random")])
+    for module in (problems, findings):
+        monkeypatch.setattr(module, "problems", lambda *_: [problems.Problem(named, WHOLE, "random")])
     given, out = ["bench", "run", "--data", "none", "--out"], tmp_path / "nights.parquet"
 
     def night(text):
@@ -142,3 +143,8 @@ def test_a_night_ends_with_1_if_a_build_is_wrong_or_solves_less_than_the_last(tm
     assert f"is wrong on {named}" in " ".join(done.output.split())
     assert f"no longer solves {named}" in " ".join(done.output.split())
     assert len(runs.read(out)) == 2 * len(first)
+    given = ["bench", "reduce", str(out), "--seconds", "5", "--out", str(tmp_path / "found"), "--solver"]
+    done = CliRunner().invoke(main, [*given, str(tmp_path / "mysolver")])
+    assert done.exit_code == 0, done.output
+    assert "infeasible, with 1 variables, 0 rows: there is an answer" in done.output
+    assert (tmp_path / "found" / f"mysolver-small-{named}.mps").is_file()
