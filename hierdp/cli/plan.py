@@ -17,7 +17,7 @@ from hierdp.cli.axes import sizes_of
 from hierdp.cli.commands import Commands
 from hierdp.cli.common import console, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
-from hierdp.cli.recommend import KINDS, command_for
+from hierdp.cli.recommend import KINDS, RecommendCommand
 from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
@@ -113,7 +113,7 @@ def _command_of(mechanism: Mechanism) -> click.Command:
 
 
 def _made(name: str) -> click.Command:
-    return command_for(name) if name in KINDS else _command_of(MECHANISMS[name])
+    return RecommendCommand(name) if name in KINDS else _command_of(MECHANISMS[name])
 
 
 @click.group(commands=Commands([*MECHANISMS, *KINDS], _made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -57,32 +58,34 @@ OWN = {
 }
 
 
-def command_for(kind: str) -> click.Command:
-    """The command of a kind of table."""
-    from hierdp.choosing import QUESTIONS  # which needs NumPy
+class RecommendCommand(click.Command):
+    """The command of a kind of table. Its code is loaded when its options are first needed."""
 
-    asked = "; ".join(QUESTIONS[kind])
-    shared = [
-        click.Option(["--for", "question"], required=True, metavar="QUESTION[: LEVEL]",
-                     help=f"What counts: {asked}."),
-        click.Option(["--epsilon"], type=float, required=True, metavar="NUMBER", help="Privacy budget ε."),
-        click.Option(["--like"], type=Input(path_type=Path), metavar="TABLE",
-                     help="In place of the numbers: public data of the same kind, such as last year's. "
-                          "A choice by these is far better."),
-        click.Option(["--runs"], type=click.IntRange(min=1), default=5, show_default=True, metavar="NUMBER",
-                     help="Simulated releases of each method."),
-    ]  # fmt: skip
-    text = (
-        f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of a "
-        "made-up table of this shape, or of a public one."
-    )
+    def __init__(self, kind: str) -> None:
+        help = (
+            f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of a "
+            "made-up table of this shape, or of a public one."
+        )
+        super().__init__(kind, callback=partial(_recommend, kind), help=help)
+        del self.params  # click has set it; from here on, the property below is used
 
-    def run(**given: Any) -> None:
-        _recommend(kind, **given)
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """The options of all kinds, and those of this one."""
+        from hierdp.choosing import QUESTIONS  # which needs SciPy
 
-    return click.Command(
-        kind, params=[*shared, *(OPTIONS[name] for name in OWN[kind])], callback=run, help=text
-    )
+        return [
+            click.Option(["--for", "question"], required=True, metavar="QUESTION[: LEVEL]",
+                         help=f"What counts: {'; '.join(QUESTIONS[str(self.name)])}."),
+            click.Option(["--epsilon"], type=float, required=True, metavar="NUMBER",
+                         help="Privacy budget ε."),
+            click.Option(["--like"], type=Input(path_type=Path), metavar="TABLE",
+                         help="In place of the numbers: public data of the same kind, such as last year's. "
+                              "A choice by these is far better."),
+            click.Option(["--runs"], type=click.IntRange(min=1), default=5, show_default=True,
+                         metavar="NUMBER", help="Simulated releases of each method."),
+            *(OPTIONS[name] for name in OWN[str(self.name)]),
+        ]  # fmt: skip
 
 
 def _recommend(kind: str, question: str, like: Path | None, **given: Any) -> None:
