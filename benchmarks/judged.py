@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -95,16 +96,18 @@ def kmeans1d(given: Problem) -> adapters.Claim:
     return adapters.kmeans1d(labels, given["y"], given["k"])
 
 
-def signal(rng: Any, kind: str) -> Problem:
-    y = numbers(rng, kind, int(rng.integers(4, 13)))
-    spread = float(np.var(y)) or 1.0
-    pen = spread * float(rng.choice([0.05, 0.2, 0.5, 1.0]))
-    if kind == "tied":
-        pen = float(rng.choice([0.5, 1.0, 2.0]))
-    return {
-        "y": y, "pen": pen, "n_bkps": int(rng.integers(1, 3)),
-        "min_size": int(rng.integers(1, 4)), "jump": int(rng.integers(1, 3)),
-    }  # fmt: skip
+def signal(by: str) -> Callable[[Any, str], Problem]:
+    def draw(rng: Any, kind: str) -> Problem:
+        y = numbers(rng, kind, int(rng.integers(4, 13)))
+        spread = float(np.var(y)) or 1.0
+        pen = spread * float(rng.choice([0.05, 0.2, 0.5, 1.0]))
+        if kind == "tied":
+            pen = float(rng.choice([0.5, 1.0, 2.0]))
+        chosen = {"pen": np.array(pen), "n_bkps": int(rng.integers(1, 3))}
+        size, jump = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+        return {"y": y, by: chosen[by], "min_size": size, "jump": jump}
+
+    return draw
 
 
 def ruptures(name: str, by: str) -> Callable[[Problem], adapters.Claim]:
@@ -113,7 +116,7 @@ def ruptures(name: str, by: str) -> Callable[[Problem], adapters.Claim]:
 
         options = {"min_size": given["min_size"], "jump": given["jump"]}
         search = getattr(theirs, name)(model="l2", **options).fit(given["y"])
-        chosen = {by: given[by]}
+        chosen = {by: np.asarray(given[by]).item()}
         return adapters.ruptures(search.predict(**chosen), given["y"], **chosen, **options)
 
     return claim
@@ -270,11 +273,11 @@ PEERS = (
     Peer("scikit-learn", "isotonic.isotonic_regression", EXACT, series, sklearn_isotonic),
     Peer("scikit-learn", "isotonic.IsotonicRegression, tied X", EXACT, series, sklearn_estimator),
     Peer("kmeans1d", "cluster", EXACT, clusters, kmeans1d),
-    Peer("ruptures", "Dynp", EXACT, signal, ruptures("Dynp", "n_bkps")),
-    Peer("ruptures", "Pelt", EXACT, signal, ruptures("Pelt", "pen")),
-    Peer("ruptures", "BottomUp, n_bkps", HEURISTIC, signal, ruptures("BottomUp", "n_bkps")),
-    Peer("ruptures", "BottomUp, pen", HEURISTIC, signal, ruptures("BottomUp", "pen")),
-    Peer("ruptures", "Binseg, n_bkps", HEURISTIC, signal, ruptures("Binseg", "n_bkps")),
+    Peer("ruptures", "Dynp", EXACT, signal("n_bkps"), ruptures("Dynp", "n_bkps")),
+    Peer("ruptures", "Pelt", EXACT, signal("pen"), ruptures("Pelt", "pen")),
+    Peer("ruptures", "BottomUp, n_bkps", HEURISTIC, signal("n_bkps"), ruptures("BottomUp", "n_bkps")),
+    Peer("ruptures", "BottomUp, pen", HEURISTIC, signal("pen"), ruptures("BottomUp", "pen")),
+    Peer("ruptures", "Binseg, n_bkps", HEURISTIC, signal("n_bkps"), ruptures("Binseg", "n_bkps")),
     Peer("scipy", "optimize.linear_sum_assignment", EXACT, costs, scipy_assignment),
     Peer("lap", "lapjv", EXACT, square, lap),
     Peer("POT", "emd", EXACT, masses, pot),
@@ -294,7 +297,7 @@ FAR = 1e32
 REPORTED: dict[str, tuple[str, Problem]] = {
     "ruptures#383": (
         "Pelt",
-        {"y": np.array([0.0, 1, 0, 0, 1]), "pen": 0.1, "n_bkps": 0, "min_size": 2, "jump": 1},
+        {"y": np.array([0.0, 1, 0, 0, 1]), "pen": np.array(0.1), "min_size": 2, "jump": 1},
     ),
     "POT#229": (
         "emd",
@@ -356,28 +359,49 @@ def verdict(peer: Peer, given: Problem) -> tuple[str, Certificate | None, Any]:
     return "unproved", proof, None
 
 
-def reduced(peer: Peer, given: Problem) -> Problem:
-    """A smaller problem whose answer is worse, too: values of `y` are left out, then rounded."""
-    if "y" not in given:
-        return given
+AXES: tuple[tuple[tuple[str, int], ...], ...] = (
+    (("y", 0), ("w", 0)), (("y", 0),), (("cost", 0), ("cost", 1)), (("A_ub", 0), ("b_ub", 0)),
+    (("A_ub", 1), ("c", 0)),
+)  # fmt: skip
+"""Where entries are left out together; of a square matrix any row and any column."""
 
-    def fails(tried: Problem) -> bool:
-        return verdict(peer, tried)[0] in ("worse", "infeasible")
 
-    shrinking = True
-    while shrinking:
-        shrinking = False
-        for k in range(given["y"].size):
-            fewer = {name: np.delete(part, k) if isinstance(part, np.ndarray) else part
-                     for name, part in given.items()}  # fmt: skip
-            if fewer["y"].size > 1 and fails(fewer):
-                given, shrinking = fewer, True
+def smaller(given: Problem) -> Iterator[Problem]:
+    """The problem with an entry less along some axes."""
+    for axes in AXES:
+        if not all(name in given for name, _ in axes):
+            continue
+        sizes = [range(np.shape(given[name])[axis]) for name, axis in axes]
+        together = axes[0][0] != axes[-1][0]
+        for places in zip(*sizes, strict=True) if together else product(*sizes):
+            fewer = dict(given)
+            for (name, axis), k in zip(axes, places, strict=True):
+                fewer[name] = np.delete(fewer[name], k, axis)
+            if all(fewer[name].size for name, _ in axes):
+                yield fewer
+
+
+def rounder(given: Problem) -> Iterator[Problem]:
+    """The problem with one array rounded to one digit, to two, …."""
+    for name, part in given.items():
+        if not isinstance(part, np.ndarray) or part.dtype.kind != "f":
+            continue
+        for digits in range(1, 6):
+            unit = digits - 1 - math.floor(math.log10(np.abs(part).max() or 1.0))
+            rounded = np.array([round(value, unit) for value in part.ravel().tolist()]).reshape(part.shape)
+            if np.array_equal(rounded, part):
                 break
-    for digits in range(1, 6):
-        scale = 10.0 ** (digits - 1 - math.floor(math.log10(np.abs(given["y"]).max() or 1.0)))
-        rounder = given | {"y": np.rint(given["y"] * scale) / scale}
-        if fails(rounder):
-            return rounder
+            yield given | {name: rounded}
+
+
+def reduced(peer: Peer, given: Problem) -> Problem:
+    """A smaller problem whose answer is worse, too: entries are left out, then numbers are rounded."""
+    for simpler in (smaller, rounder):
+        found: Problem | None = given
+        while found is not None:
+            given = found
+            tried = (one for one in simpler(given) if verdict(peer, one)[0] in ("worse", "infeasible"))
+            found = next(tried, None)
     return given
 
 

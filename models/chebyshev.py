@@ -15,7 +15,7 @@ from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.segments import broken, by_segment, checked_segments
+from models.arithmetic.segments import broken, by_pieces, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
@@ -232,6 +232,14 @@ def _largest_changes(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
     return True
 
 
+@_largest_changes.without_numba
+def _changes_in_arrays(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool:
+    if exact.reach(x) >= 1 << 62:
+        return False
+    (distances[:],) = by_pieces(offsets, lambda part, _: [(np.maximum, np.abs(x[part] - noisy[part]))])
+    return True
+
+
 @kernel(linear=True)
 def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
     """Write lower bounds on the segments' distances to `bound`: the claim if it holds, else a smaller one."""
@@ -252,6 +260,24 @@ def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) 
         # Unless d is a bound already, the first two conditions hold at d - 1; this is the third.
         if d > bound[j] and above > c:
             bound[j] = d
+
+
+@_ruled_out.without_numba
+def _ruled_out_in_arrays(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
+    nearer, add = np.maximum(claimed - 1, 0), np.add
+
+    def terms(part: slice, segment: Any) -> list[tuple[np.ufunc, Any]]:
+        y = noisy[part]
+        above = np.maximum(y - nearer[segment], 0)
+        return [(np.minimum, y), (add, y), (add, np.maximum(y, 0)), (add, (y > 0) + 0), (add, above)]
+
+    least, held, positive, many, above = by_pieces(offsets, terms)
+    size = np.diff(offsets)
+    bound[:] = -np.minimum(least, 0)
+    mean, most = -((held - totals) // np.maximum(size, 1)), -((totals - positive) // np.maximum(many, 1))
+    np.maximum(bound, mean, out=bound, where=size > 0)
+    np.maximum(bound, most, out=bound, where=many > 0)
+    bound[(claimed > bound) & (above > totals)] = claimed[(claimed > bound) & (above > totals)]
 
 
 @kernel()

@@ -384,6 +384,12 @@ def _cost(x: Any, noisy: Any, variance: Any) -> float:
     return cost
 
 
+@_cost.without_numba
+def _cost_in_arrays(x: Any, noisy: Any, variance: Any) -> float:
+    away = x - noisy
+    return float((away * away / variance).sum())
+
+
 @kernel(fastmath={"reassoc"})
 def _families(
     x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
@@ -446,6 +452,25 @@ def _families(
         prices += held_p
         broken += wrongs
     return cost, apart, gained, broken, counts, prices
+
+
+@_families.without_numba
+def _families_in_arrays(
+    x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
+) -> Any:
+    a = x.reshape(-1, b)
+    away = a - noisy.reshape(-1, b)
+    total = slope * away if price is None else slope * away + price.reshape(-1, b)
+    wrong = _columns(a) - above
+    named[:] = _columns(total) / b if priced else 0.0
+    apart = total - named[:, None]
+    terms = (away * away, apart * apart, named * wrong, wrong * wrong, a * a, named * named)
+    return tuple(float(term.sum()) for term in terms)
+
+
+def _columns(a: Any) -> Any:
+    """The sum of each row: column by column if there are few, which is several times as fast."""
+    return sum((a[:, k] for k in range(1, a.shape[1])), a[:, 0]) if a.shape[1] <= 8 else a.sum(axis=1)
 
 
 @kernel(linear=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import answer_of, fractional
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import PIECE, Array, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -211,3 +211,19 @@ def _ups_and_downs(x: Any, values: Any) -> Any:
         least_up = min(least_up, part if up == 1 else 1.0)
         most_down = max(most_down, part if up == 0 else 0.0)
     return -1 if wrong else ups, least_up, most_down
+
+
+@_ups_and_downs.without_numba
+def _ups_and_downs_in_arrays(x: Any, values: Any) -> Any:
+    ups, least_up, most_down, wrong = 0, 1.0, 0.0, False
+    for start in range(0, x.size, PIECE):
+        v = values[start : start + PIECE]
+        if not (v.min() > -(2.0**62) and v.max() < 2.0**62):
+            return -1, 1.0, 0.0
+        floor = np.floor(v)
+        part, up = v - floor, x[start : start + PIECE] - floor.astype(np.int64)
+        wrong |= bool((up.view(np.uint64) > 1).any())
+        ups += int(up.sum())
+        least_up = min(least_up, float((part + (1 - up)).min()))
+        most_down = max(most_down, float((part - up).max()))
+    return -1 if wrong or least_up <= 0 else ups, least_up, most_down

@@ -17,7 +17,7 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK, Rounding
-from models.arithmetic.segments import broken, checked_segments, factors_of
+from models.arithmetic.segments import broken, by_pieces, by_segment, checked_segments, factors_of, within
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
@@ -364,6 +364,13 @@ def _sums(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
         sums[j], sizes[j] = held, size
 
 
+@_sums.without_numba
+def _sums_in_arrays(noisy: Any, offsets: Any, sums: Any, sizes: Any) -> None:
+    sums[:], sizes[:] = by_pieces(
+        offsets, lambda part, _: [(np.add, noisy[part]), (np.add, np.abs(noisy[part]))]
+    )
+
+
 @kernel()
 def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: Any, costliest: Any) -> bool:
     """Each segment's cost of its cheapest next unit, and of its costliest last one (`none` if x is all 0).
@@ -386,6 +393,19 @@ def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: An
         cheapest[j], costliest[j] = following, last
         optimal = optimal and last <= following
     return optimal
+
+
+@_end_units.without_numba
+def _end_units_in_arrays(
+    x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: Any, costliest: Any
+) -> bool:
+    def terms(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
+        u, m = x[part], 1 if w is None else w[part]
+        slope = 2 * m * (u - noisy[part])
+        return [(np.minimum, slope + m), (np.maximum, np.where(u > 0, slope - m, none))]
+
+    cheapest[:], costliest[:] = by_pieces(offsets, terms)
+    return bool((costliest <= cheapest).all())
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
@@ -413,3 +433,22 @@ def _real_gap(x: Any, factors: Any, noisy: Any, weights: Any, prices: Any, total
             over += away
         charged += price * over
     return cost, gap, charged
+
+
+@_real_gap.without_numba
+def _real_gap_in_arrays(
+    x: Any, factors: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any
+) -> Any:
+    size = np.diff(offsets)
+    price, factor = np.repeat(prices, size), np.repeat(factors, size)
+    m = 1 if weights is None else weights
+    mean = totals // np.maximum(1, size)
+    held = np.maximum(x, 0.0) * factor
+    z = np.maximum(noisy + price * (0.5 / m), 0.0)
+    away = held - noisy
+    blocks = -(-size // BLOCK)  # partial sums, as above
+    starts = np.repeat(offsets[:-1], blocks) + BLOCK * within(blocks)
+    parts = (m * away * away, (held - z) * (m * (held + z - 2 * noisy) - price), held - np.repeat(mean, size))
+    squares, gaps, over = (np.add.reduceat(part, starts) if starts.size else part for part in parts)
+    above = (size * mean - totals) + by_segment(np.add, over, np.append(0, np.cumsum(blocks)), empty=0)
+    return float(squares.sum()), float(gaps.sum()), float((prices * above).sum())

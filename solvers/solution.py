@@ -116,7 +116,7 @@ class Answer:
 
     status: Status
     variables: Array | None = None
-    bound: float | None = None
+    bound: Number | None = None
     message: str = ""
     prices: Array | None = None
     primal_residual: float | None = None

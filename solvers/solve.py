@@ -207,7 +207,7 @@ def checked(
         x = program.take(variables)
         objective = program.value(variables) if isinstance(model, Program) else model.objective(x)
         off = 0.0 if program.integer.all() else rounding(program, np.asarray(variables, float))
-        if bound is not None and off:
+        if isinstance(bound, float):
             bound -= off
         broken: list[Any] = [] if isinstance(model, Program) else model.violations(x)
         if broken:
@@ -235,12 +235,12 @@ def checked(
     )
 
 
-def _meets(objective: Number, bound: float | None, off: float, claimed: bool) -> bool:
+def _meets(objective: Number, bound: Number | None, off: float, claimed: bool) -> bool:
     """Whether a backend's bound, up to rounding, proves an answer; without one, its status is trusted."""
     if bound is None:
         return claimed
     if isinstance(
         objective, int
     ):  # no whole number is strictly between the two; floats cannot resolve units beyond 2**53
-        return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(bound))))
-    return float(objective) - bound <= TOLERANCE * max(1.0, abs(bound)) + off
+        return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(float(bound)))))
+    return float(objective) - float(bound) <= TOLERANCE * max(1.0, abs(bound)) + off

@@ -267,7 +267,7 @@ def _failures(row: Backend, time_limit: float, recognizes: Collection[str], pati
     """A process that raises, lies and dies; another one that hangs; then the backend itself again."""
     whole = row.integers_only or row.network_only or not row.quadratic
     model, best = MODELS["L1, whole" if whole else "L2"]
-    bad = replace(row, module=__name__, argument=f"{row.module} {row.argument}".strip())
+    bad = replace(row, module=__name__, separate=False, argument=f"{row.module} {row.argument}".strip())
     program = model.program()
 
     def made_to(how: str, seconds: float) -> Solution:

@@ -22,3 +22,7 @@ def read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+PIECE = 1 << 14
+"""About how many entries array operations take at a time, so that the processor's cache holds them."""

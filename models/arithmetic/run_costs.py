@@ -116,6 +116,43 @@ def _sums(v: Any) -> Sums:
     return p, p_rest, q, q_rest
 
 
+@_sums.without_numba
+def _sums_in_arrays(v: Any) -> Sums:
+    """The same by doubling: a sum of the values before it is added to each, of 1 value, of 2, of 4, …."""
+    product: Any = _product.py_func
+    found: list[Any] = []
+    for high, low in ((v.copy(), np.zeros(v.size)), product(v, v)):
+        step = 1
+        while step < v.size:
+            more, rest = high[:-step], low[:-step]
+            total = high[step:] + more
+            part = total - high[step:]
+            lost = (high[step:] - (total - part)) + (more - part) + low[step:] + rest
+            high = np.append(high[:step], total + lost)
+            low = np.append(low[:step], lost - (high[step:] - total))
+            step *= 2
+        found += [np.append(0.0, high), np.append(0.0, low)]
+    return tuple(found)
+
+
+def spreads(sums: Sums, i: Ints, j: Ints, count: Floats) -> Floats:
+    """`spread` of many runs of bins i … j − 1; shape (runs,)."""
+    (p, p_rest, q, q_rest), to = ([one[at] for one in sums] for at in (i, j))
+    product: Any = _product.py_func
+    total = to[0] - p
+    part = to[0] - total
+    lacks = (to[0] - (total + part)) + (part - p) + (to[1] - p_rest)
+    square, square_rest = product(total, total)
+    mean = square / count
+    back, back_rest = product(mean, count)
+    mean_rest = ((square - back) - back_rest + square_rest + 2.0 * total * lacks) / count
+    whole = to[2] - q
+    part = to[2] - whole
+    whole_rest = (to[2] - (whole + part)) + (part - q) + (to[3] - q_rest)
+    found: Floats = np.maximum((whole - mean) + (whole_rest - mean_rest), 0.0)
+    return found
+
+
 @kernel(**VECTORS)
 def spread(p: float, p_rest: float, q: float, q_rest: float, to: Any, count: float) -> Any:
     """Σ (v − mean)² over `count` bins: Σ v² minus (Σ v)²/count, to twice the precision of a float.
@@ -159,3 +196,8 @@ def _all_squares(sums: Any, starts: Any, ends: Any) -> Any:
     for k in range(starts.size):
         found[k] = squares(sums, starts[k], ends[k])
     return found
+
+
+@_all_squares.without_numba
+def _all_squares_in_arrays(sums: Any, starts: Any, ends: Any) -> Any:
+    return spreads(sums, starts, ends, (ends - starts).astype(float))

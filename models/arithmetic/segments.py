@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, tolerance_for, too_far
-from models.arithmetic.arrays import Array, Floats, Ints, read_only
+from models.arithmetic.arrays import PIECE, Array, Floats, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK
 
@@ -51,6 +52,41 @@ def by_segment(reduce: np.ufunc, values: Array, offsets: Ints, empty: int) -> Ar
     if full.any():
         out[full] = reduce.reduceat(values, offsets[:-1][full])
     return out
+
+
+def by_pieces(offsets: Ints, terms: Callable[[slice, Any], Sequence[tuple[np.ufunc, Array]]]) -> list[Array]:
+    """Reduce several terms by segment, some thousands of entries at a time; 0 for empty segments.
+
+    `terms` returns the reductions and terms of a slice of the entries, given the segment of each; or of all,
+    if it is one.
+    """
+    n = int(offsets[-1])
+    if offsets.size * 100 > n:  # short segments
+        whose = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        return [by_segment(f, values, offsets, empty=0) for f, values in terms(slice(0, n), whose)]
+    steps = np.arange(0, n, PIECE)
+    cuts = np.union1d(offsets, steps)
+    whose = np.searchsorted(offsets, cuts[:-1], side="right") - 1
+    found: list[list[Array]] = []
+    for a, b in pairwise(np.append(np.searchsorted(cuts, steps), cuts.size - 1).tolist()):
+        part, one = slice(int(cuts[a]), int(cuts[b])), b == a + 1
+        segment = whose[a] if one else np.repeat(whose[a:b], np.diff(cuts[a : b + 1]))
+        given = terms(part, segment)
+        starts = cuts[a:b] - cuts[a]
+        found.append([np.array([f.reduce(v)]) if one else f.reduceat(v, starts) for f, v in given])
+    reduces = [f for f, _ in terms(slice(0, 0), whose[:0])]
+    firsts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
+    out = []
+    for f, parts in zip(reduces, zip(*found, strict=True), strict=False):
+        values = np.concatenate(parts)
+        out.append(np.zeros(offsets.size - 1, values.dtype))
+        out[-1][whose[firsts]] = f.reduceat(values, firsts)
+    return out
+
+
+def within(sizes: Ints) -> Ints:
+    """Positions within segments of these sizes: 0, 1, … in each."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def broken(x: Array, total: ArrayLike, offsets: Ints, integer: bool = True) -> list[str]:
@@ -110,6 +146,15 @@ def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
     return True
 
 
+@adds_up.without_numba
+def _adds_up_in_arrays(x: Any, totals: Any, offsets: Any) -> bool:
+    least, most, held = by_pieces(
+        offsets, lambda part, _: [(f, x[part]) for f in (np.minimum, np.maximum, np.add)]
+    )
+    fits = float(most.max(initial=0)) * x.size < 2.0**62
+    return bool(fits and least.min(initial=0) >= 0 and np.array_equal(held, totals))
+
+
 @kernel(fastmath={"reassoc", "nnan", "nsz"})
 def _factors(x: Any, totals: Any, offsets: Any, factors: Any) -> tuple[float, float]:
     """Write the factors for finite x; returns the largest change, infinite if none will do, and entry."""
@@ -130,3 +175,17 @@ def _factors(x: Any, totals: Any, offsets: Any, factors: Any) -> tuple[float, fl
         farthest = max(farthest, -least, most * abs(factors[j] - 1) if most > 0 else 0.0)
         largest = max(largest, most, -least)
     return farthest, largest
+
+
+@_factors.without_numba
+def _factors_in_arrays(x: Any, totals: Any, offsets: Any, factors: Any) -> tuple[float, float]:
+    held = by_segment(np.add, np.maximum(x, 0.0), offsets, empty=0)
+    least, most = (
+        end(by_segment(end, x.astype(float), offsets, empty=0), 0) for end in (np.minimum, np.maximum)
+    )
+    full = held > 0
+    factors[full] = totals[full] / held[full]
+    if (totals[~full] > 0).any():
+        return np.inf, float(max(most.max(), -least.min()))
+    moved = np.where(most > 0, most * np.abs(factors - 1), 0.0)
+    return float(np.maximum(-least, moved).max(initial=0)), float(np.maximum(most, -least).max(initial=0))

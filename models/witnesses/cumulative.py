@@ -27,6 +27,7 @@ from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
+from models.witnesses.isotonic_prices import least_so_far
 
 FINEST = 24, 48
 """Most binary digits after the point: if only prices are rounded, and if counts are rounded, too."""
@@ -184,6 +185,28 @@ def _level(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: 
             price[r, stop - 1] -= held
             start = stop
         k += 1
+
+
+@_level.without_numba
+def _level_in_arrays(at: Any, price: Any, rises: Any, is_leaf: Any, most: Any, with_root: bool) -> None:
+    """A run's prices are the running sums of its cells, less the least one so far if that is below 0."""
+    rows, sizes = np.flatnonzero(is_leaf), at.shape[1]
+    begins = rises[: rows.size] != 0
+    begins[:, 0] = True
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(starts, append=begins.size)
+    each = (at[rows] - price[rows]).ravel()
+    value = np.clip(np.add.reduceat(each, starts) // lengths, 0, most) if starts.size else starts
+    if with_root and is_leaf[0]:
+        value[np.searchsorted(starts, sizes) - 1] = most
+    away = each - np.repeat(value, lengths)
+    sums = np.cumsum(away)
+    sums -= np.repeat(sums[starts] - away[starts], lengths)
+    held = sums - np.minimum(least_so_far(sums, starts, lengths), 0)
+    held[starts + lengths - 1] = 0
+    before = np.append(0, held[:-1])[: held.size]
+    before[starts] = 0
+    price[rows] += (held - before).reshape(rows.size, sizes)
 
 
 def read_off(data: Data, x: Array) -> dict[str, Array]:

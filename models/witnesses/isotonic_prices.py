@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from models.arithmetic import exact, rounding
-from models.arithmetic.arrays import Array, read_only
+from models.arithmetic.arrays import PIECE, Array, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import helper, kernel
@@ -195,7 +196,24 @@ def _scan_in_arrays(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,
 ) -> int:  # fmt: skip
-    """`scan_prices` in array operations; of an answer that is not optimal, it may read other prices.
+    """`scan_prices` in array operations, some thousands of entries at a time: a price is 0 where x rises."""
+    ends = 1 + np.flatnonzero(x[1:] - x[:-1] > near)
+    cuts = ends[np.flatnonzero(np.diff(ends // PIECE, prepend=0))]
+    broke = -1
+    for a, b in pairwise([0, *cuts.tolist(), x.size]):
+        low, high = at_low and a == 0, at_high and b == x.size
+        weights = None if w is None else w[a:b]
+        found = _scan_piece(x[a:b], y[a:b], weights, p, integer, near, low, high, free, prices[a : b + 1])
+        if found >= 0 and broke < 0:
+            broke = a + found
+    return broke
+
+
+def _scan_piece(
+    x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
+    prices: Any,
+) -> int:  # fmt: skip
+    """`scan_prices` at once; of an answer that is not optimal, it may read other prices.
 
     No run is cut where prices fail, so `low` is max(0, `low` before − costly), and within a run this is
     the sum of −costly less its least value so far, if that is below 0. The pass back is of the same kind.
@@ -228,7 +246,7 @@ def _scan_in_arrays(
         failing = sums < 0
         failing[at_zero] |= sums[at_zero] > 0
         return int(np.argmax(failing)) if failing.any() else -1
-    low = sums - np.minimum(_least_so_far(sums, starts, lengths), 0)
+    low = sums - np.minimum(least_so_far(sums, starts, lengths), 0)
     high = falls.astype(prices.dtype)
     if at_low:
         high[: lengths[0]] += free
@@ -247,7 +265,7 @@ def _scan_in_arrays(
     base = np.append(0, low[:-1])
     base[starts] = 0
     back = (base - rest)[::-1]
-    most = -_least_so_far(-back, x.size - 1 - ends[::-1], lengths[::-1])[::-1]
+    most = -least_so_far(-back, x.size - 1 - ends[::-1], lengths[::-1])[::-1]
     price = np.maximum(rest + np.maximum(most, np.repeat(final, lengths)), 0)
     inner = np.ones(x.size, bool)
     inner[starts] = False
@@ -256,7 +274,7 @@ def _scan_in_arrays(
     return int(np.argmax(failing)) if failing.any() else -1
 
 
-def _least_so_far(values: Array, starts: Array, lengths: Array, short: int = 64) -> Array:
+def least_so_far(values: Array, starts: Array, lengths: Array, short: int = 64) -> Array:
     """The least value from the start of each run on: short runs by doubling, long ones one by one.
 
     Whole numbers are first moved so that all values of a run are below those of the runs before.
@@ -313,18 +331,21 @@ def _gap(x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float,
 def _gap_in_arrays(
     x: Any, y: Any, w: Any, p: int, integer: bool, low: float, high: float, prices: Any
 ) -> float:
-    weight, c = 1 if w is None else w, np.diff(prices)
-    if p == 2 and not integer:
-        imbalance = 2 * weight * (x - y) + c
-        excess = imbalance * imbalance / (4 * weight)
-    elif p == 2:
-        z = np.clip(np.floor(y - c / (2 * weight) + 0.5), low, high)
-        excess = (x - z) * (weight * (x + z - 2 * y) + c)
-    else:
-        ends = [np.clip(end(y), low, high) for end in ((np.floor, np.ceil) if integer else (np.asarray,))]
-        places = [np.full(y.shape, low), np.full(y.shape, high), *ends]
-        least = np.min([weight * np.abs(z - y) + c * z for z in places], axis=0)
-        excess = weight * np.abs(x - y) + c * x - least
-    steps = prices[1:-1] * np.diff(x)
     held = prices[0] * (x[0] - low) + prices[-1] * (high - x[-1])
-    return float(held + excess.sum() + steps.sum())
+    for start in range(0, x.size, BLOCK):
+        u, v, price = x[start : start + BLOCK], y[start : start + BLOCK], prices[start : start + BLOCK + 1]
+        weight, c = 1 if w is None else w[start : start + BLOCK], price[1:] - price[:-1]
+        if p == 2 and not integer:
+            imbalance = 2 * weight * (u - v) + c
+            excess = imbalance * imbalance / (4 * weight)
+        elif p == 2:
+            z = np.clip(np.floor(v - c / (2 * weight) + 0.5), low, high)
+            excess = (u - z) * (weight * (u + z - 2 * v) + c)
+        else:
+            ends = [np.clip(end(v), low, high) for end in ((np.floor, np.ceil) if integer else (np.asarray,))]
+            places = [np.full(v.shape, low), np.full(v.shape, high), *ends]
+            least = np.min([weight * np.abs(z - v) + c * z for z in places], axis=0)
+            excess = weight * np.abs(u - v) + c * u - least
+        following = x[start + 1 : start + BLOCK + 1]
+        held += excess.sum() + (price[1 : 1 + following.size] * (following - u[: following.size])).sum()
+    return float(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +148,50 @@ def _up(
             costliest[s], cheapest[s] = max(costliest[s], gives), min(cheapest[s], takes)
 
 
+def levels(own: Ints, home: Ints) -> list[slice]:
+    """The nodes of each level, root first, from `rows_of_families`: all parents come before all children."""
+    owner = np.zeros(own.max(initial=-1) + 2, np.int64)
+    owner[own[own >= 0]] = np.flatnonzero(own >= 0)
+    owner[-1] = -1
+    above = np.maximum.accumulate(owner[home])
+    cuts = [0, 1]
+    while cuts[-1] < own.size:
+        cuts.append(int(np.searchsorted(above, cuts[-1])))
+    return [slice(a, b) for a, b in pairwise(cuts)]
+
+
+def gather(reduce: np.ufunc, values: Array, home: Ints, into: Array) -> None:
+    """Reduce the rows of each family into the family's row."""
+    if (home[1:] < home[:-1]).any():
+        order = np.argsort(home, kind="stable")
+        values, home = values[order], home[order]
+    starts = np.flatnonzero(np.append(True, home[1:] != home[:-1]))
+    whose = home[starts]
+    into[whose] = reduce(into[whose], reduce.reduceat(values, starts, axis=0))
+
+
+@_up.without_numba
+def _up_in_arrays(
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
+    following: Any, never: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    part = slice(begin, end)
+    last, following = last[:, part], following[:, part]
+    last[:], following[:] = -never, never
+    for level in reversed(levels(own, home)):
+        u, m = x[level, part], w[level, None]
+        slope, at = 2 * m * (u - y[level, part]), own[level]
+        gives, takes = slope - whole * m, slope + whole * m
+        inner = np.flatnonzero(at >= 0)
+        gives[inner] += last[at[inner]]
+        takes[inner] += following[at[inner]]
+        gives[u <= (0 if lower is None else lower[level, part]) + near] = -never
+        if upper is not None:
+            takes[u >= upper[level, part] - near] = never
+        gather(np.maximum, gives, home[level], last)
+        gather(np.minimum, takes, home[level], following)
+
+
 @kernel(linear=True, nogil=True)
 def _down(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
@@ -170,4 +215,24 @@ def _down(
             if upper is None or u[s] < upper[r, begin + s] - near:
                 low = max(low, above[s] - slope - half)
             below[s] = max(min(above[s], high), low)
+    return clashes
+
+
+@_down.without_numba
+def _down_in_arrays(
+    x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
+    following: Any, price: Any, begin: int, end: int,
+) -> int:  # fmt: skip
+    clashes, part = 0, slice(begin, end)
+    for level in levels(own, home):
+        rows = level.start + np.flatnonzero(own[level] >= 0)
+        u, m, at = x[rows, part], w[rows, None], own[rows]
+        slope, above = 2 * m * (u - y[rows, part]), price[home[rows], part]
+        low, high = last[at, part], following[at, part]
+        clashes += int((low > high).sum())
+        least = 0 if lower is None else lower[rows, part]
+        np.minimum(high, above - slope + whole * m, out=high, where=u > least + near)
+        free = True if upper is None else u < upper[rows, part] - near
+        np.maximum(low, above - slope - whole * m, out=low, where=free)
+        price[at, part] = np.maximum(np.minimum(above, high), low)
     return clashes

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import Floats
+from models.arithmetic.arrays import PIECE, Floats
 from models.arithmetic.kernels import kernel
-from models.arithmetic.run_costs import VECTORS, Sums, spread
+from models.arithmetic.run_costs import VECTORS, Sums, spread, spreads
+from models.arithmetic.segments import within
 
 
 def most_over(
@@ -73,6 +74,36 @@ def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
             stack.append((first, j - 1, low, at))
         if j < last:
             stack.append((j + 1, last, at, high))
+    return over, widest
+
+
+@_excess.without_numba
+def _excess_in_arrays(d: Any, noise: float, price: float, sums: Any) -> Any:
+    """As above; the columns in the middles of many intervals at once, longest intervals first."""
+    n = d.size - 1
+    passed = np.append(0.0, np.cumsum(np.abs(np.diff(d))))
+    over = widest = 0.0
+    given = np.array([[1], [n], [0], [n - 1]])  # first, last, low, high
+    while given.size:
+        many = np.minimum(given[3], (given[0] + given[1]) // 2 - 1) + 1 - given[2]
+        pieces = np.flatnonzero(np.diff(np.cumsum(many) // PIECE, prepend=-1))
+        following = []
+        for part in np.split(np.arange(many.size), pieces[1:]):
+            first, last, low, high = given[:, part]
+            j, size = (first + last) // 2, many[part]
+            place, begins = within(size), np.cumsum(size) - size
+            i, whose = place + np.repeat(low, size), np.repeat(np.arange(j.size), size)
+            count = ((j - low)[whose] - place).astype(float)
+            costs = spreads(sums, i, j[whose], count)
+            slack = d[i] - d[j][whose] + (costs + noise / count + price)
+            least = np.minimum.reduceat(slack, begins)
+            equal = np.flatnonzero(slack == least[whose])
+            at = i[equal[np.searchsorted(equal, begins)]]
+            over += float(np.maximum(-least, 0.0).sum())
+            widest = max(widest, float((2.0 * (passed[j] - passed[at]) + np.abs(least)).max()))
+            following.append(np.array([first, j - 1, low, at])[:, first < j])
+            following.append(np.array([j + 1, last, at, high])[:, j < last])
+        given = np.concatenate(following, axis=1)
     return over, widest
 
 

@@ -13,7 +13,7 @@ from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
-from models.witnesses.node_prices import rows_of_families
+from models.witnesses.node_prices import gather, rows_of_families
 from models.witnesses.scaled import scaled
 
 SMALL = 1e-9
@@ -111,3 +111,22 @@ def _fit(
             for s in range(u.size):
                 signs |= (u[s] - lower[r, begin + s]) | (upper[r, begin + s] - u[s])
     return signs >= 0 and differ == 0
+
+
+@_fit.without_numba
+def _fit_in_arrays(
+    x: Any, lower: Any, upper: Any, total: int, own: Any, home: Any, sums: Any, begin: int, end: int
+) -> bool:
+    part = slice(begin, end)
+    u, inner = x[:, part], own >= 0
+    if u.size and (u.min() < 0 or u.max() > total):
+        return False
+    if lower is not None and ((u < lower[:, part]) | (u > upper[:, part])).any():
+        return False
+    held, size = sums[:, part], np.zeros((sums.shape[0], u.shape[1]))
+    held[:] = 0
+    for into, counts in ((size, u.astype(float)), (held, u)):
+        gather(np.add, counts, home, into)
+        if (into > total + (total >> 20)).any():  # whole sums do not wrap, as floats show
+            return False
+    return bool((held <= total).all() and np.array_equal(held[own[inner]], u[inner]))

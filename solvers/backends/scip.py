@@ -19,7 +19,7 @@ from solvers.effort import Effort, tolerances, without_presolve
 from solvers.settings import SCIP
 from solvers.solution import Answer, NoAnswer, Status
 
-_STATUS: dict[str, Status] = {
+STATUS: dict[str, Status] = {
     "optimal": "optimal",
     "gaplimit": "optimal",
     "infeasible": "infeasible",
@@ -91,7 +91,7 @@ class Session(session.Session):
         except Exception as failure:  # PySCIPOpt does not define its own exceptions
             raise NoAnswer("numerical" if "LP solver" in str(failure) else "error", str(failure)) from failure
         ended = self._model.getStatus()
-        status = _STATUS.get(ended, "error")
+        status = STATUS.get(ended, "error")
         if status == "time_limit" and self._model.getNSols():
             status = "feasible"
         message = "" if status in ("optimal", "infeasible", "unbounded") else f"SCIP ended with {ended}"

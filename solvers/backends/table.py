@@ -52,6 +52,8 @@ class Backend:
         The package of that solver, if known: then its presence is checked without loading the library.
     gpu : bool
         Whether it runs on NVIDIA GPUs only.
+    build : str
+        How to get it, if no package has it.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Backend:
     separate: bool = False
     needs: str = ""
     gpu: bool = False
+    build: str = ""
 
     @property
     def version(self) -> str:
@@ -95,6 +98,8 @@ class Backend:
     @property
     def install(self) -> str:
         """How to install it."""
+        if self.build:
+            return self.build
         if self.needs:
             return f"pip install {self.package} {self.needs}"
         if self.separate:
@@ -204,10 +209,22 @@ EXACT = (
            tolerant=False, extra="glpk", argument="GLPK_MI"),
 )  # fmt: skip
 
-ON_GPUS = (
+OTHERS = (
     _takes("", "cupdlpx", "cuPDLPx", "cupdlpx", "Apache-2.0", "solvers.backends.cupdlpx_only", gpu=True),
+    _takes(
+        "integer",
+        "exact-scip",
+        "SCIP, exact (PySCIPOpt)",
+        "pyscipopt",
+        "Apache-2.0, MIT",
+        "solvers.backends.exact_scip",
+        tolerant=False,
+        separate=True,
+        build="build SCIP 10 with EXACTSOLVE=on, "
+        "and PySCIPOpt from its source with it; PySCIPOpt's wheels solve in floats only",
+    ),
 )
-"""Backends without another library that run on GPUs only."""
+"""Backends that are not in `backends()`: one needs a GPU, the other a SCIP that no wheel has."""
 
 _WHOLE_IN_CVXPY = {
     "HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT", "CUOPT",
@@ -301,7 +318,7 @@ def reachable() -> list[Backend]:
 
     Any other solver that these libraries find has a name, too, such as ``pyomo:cbc``; see `find`.
     """
-    known = {backend.name: backend for backend in (*backends(), *ON_GPUS)}
+    known = {backend.name: backend for backend in (*backends(), *OTHERS)}
     for library, solvers in _NEEDS.items():
         for solver in solvers:
             known.setdefault(f"{library}:{solver}", _THROUGH[library](solver))
@@ -335,7 +352,7 @@ def find(name: str | Backend) -> Backend:
     Raises `ValueError` if there is no backend of that name, or it is not installed. The message lists the
     names, or says how to install it.
     """
-    known = {backend.name: backend for backend in (*backends(), *ON_GPUS)}
+    known = {backend.name: backend for backend in (*backends(), *OTHERS)}
     if isinstance(name, Backend):
         known, name = {name.name: name}, name.name
     library, _, solver = name.partition(":")

@@ -24,6 +24,7 @@ DETECTS: dict[str, tuple[str, ...]] = {
     "qpsolvers:highs": (),
     "qpsolvers:proxqp": ("infeasible",),
     "cvxpy:qoco": (),
+    "exact-scip": ("infeasible",),  # "error in LP solver" if free variables make it unbounded
 }
 """The statuses that these solvers detect, or that their library hands on."""
 

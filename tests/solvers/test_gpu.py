@@ -59,7 +59,7 @@ def _cupdlpx(monkeypatch):
 
 
 def test_what_cupdlpx_answers():
-    row = next(one for one in capability.ON_GPUS if one.name == "cupdlpx")
+    row = next(one for one in capability.OTHERS if one.name == "cupdlpx")
     answer = formulate(Isotonic([3, 1, 4], p=1).program(), row).open(row, Effort(tolerance=1e-3))(5.0)
     assert (answer.status, answer.bound) == ("optimal", pytest.approx(2))
     row = formulate(Isotonic([3.0, 1.0, 4.0]).program(), row)
