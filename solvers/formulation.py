@@ -11,6 +11,7 @@ import numpy as np
 
 from models import Program
 from models.arithmetic.arrays import Array
+from models.arithmetic.exact import Number
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Rows
 from solvers.backends.session import Session
@@ -110,7 +111,7 @@ def is_whole(variables: Array, program: Program) -> bool:
 
 def refine(lines: Piecewise[Any], session: Session, rows: list[Rows], until: float | None) -> Answer:
     """Solve, add the lines that the answer violates, and repeat until there are none."""
-    bound: float | None = None
+    bound: Number | None = None
     while True:
         left = None if until is None else until - time.perf_counter()
         answer = session.run(left) if left is None or left > 0 else Answer("time_limit")

@@ -243,4 +243,4 @@ def _meets(objective: Number, bound: Number | None, off: float, claimed: bool) -
         objective, int
     ):  # no whole number is strictly between the two; floats cannot resolve units beyond 2**53
         return float(objective) - bound <= max(0.5, 4 * float(np.spacing(abs(float(bound)))))
-    return float(objective) - float(bound) <= TOLERANCE * max(1.0, abs(bound)) + off
+    return float(objective) - float(bound) <= TOLERANCE * max(1.0, abs(float(bound))) + off
