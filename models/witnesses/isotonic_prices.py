@@ -206,6 +206,7 @@ def _scan_in_arrays(
         found = _scan_piece(x[a:b], y[a:b], weights, p, integer, near, low, high, free, prices[a : b + 1])
         if found >= 0 and broke < 0:
             broke = a + found
+    np.maximum(prices, 0, out=prices)  # those that fail; any prices that are not negative prove a bound
     return broke
 
 

@@ -123,3 +123,11 @@ def test_sums_in_array_operations_are_exact(size, reach):
             assert fits or reach > 2**15
             floats = distance._floats_in_arrays(a, b, weights, p)
             assert floats == pytest.approx(distance._floats.py_func(a, b, weights, p), rel=1e-9, abs=1e-6)
+
+
+def test_array_operations_read_no_negative_prices():
+    """Of an answer that is not optimal; negative prices would prove a false bound."""
+    x, prices = np.ones(2), np.empty(3)
+    given = x, np.full(2, -0.5), np.full(2, 3.0), 2, False, 0.0, False, True, np.inf
+    assert isotonic_prices._scan_in_arrays(*given, prices) == 0
+    assert prices.min() >= 0
