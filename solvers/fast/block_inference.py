@@ -20,9 +20,25 @@ from models.arithmetic.arrays import Array, Ints
 
 
 def solve_block_inference(model: BlockInference) -> tuple[Array, None]:
-    """The optimum; Fractions for noisy answers given as objects, else floats."""
-    tree, workload = model.tree, model.workload
+    """The optimum; Fractions for noisy answers given as objects, else floats.
+
+    In floats, what large weights of large answers round off may move the others'; then the same is done once
+    more for what is left of the answers.
+    """
     noisy, weights = model.data
+    x = _solved(model, noisy)
+    if noisy.dtype == object:
+        return x, None
+    used = weights[weights > 0].astype(float)
+    rounded = float(np.abs(noisy).max()) * float(used.max()) / float(used.min()) * np.finfo(float).eps
+    if rounded > 1e-3:
+        x = np.asarray(model.tree.sum_up(x[model.tree.leaves]))
+        x += _solved(model, noisy - model.workload.answers(x))
+    return x, None
+
+
+def _solved(model: BlockInference, noisy: Array) -> Array:
+    tree, workload, weights = model.tree, model.workload, model.data[1]
     exactly = noisy.dtype == object
     number: Any = Fraction if exactly else float
     effect = _effect_of(workload.shape)
@@ -54,7 +70,7 @@ def solve_block_inference(model: BlockInference) -> tuple[Array, None]:
         parent = tree.parent[nodes]
         share = (variance[nodes] / spread[parent])[:, effect]
         estimate[nodes] += share * (estimate[parent] - below[parent])
-    return _restored(estimate, workload.shape), None
+    return _restored(estimate, workload.shape)
 
 
 def _numbers(values: Array, number: Any) -> Array:

@@ -141,3 +141,13 @@ def test_a_pass_that_is_wrong_is_not_proved(monkeypatch):
     for harm in (lambda x, shape: restored(x, shape) + 0.1, lambda x, shape: restored(x * 1.01, shape)):
         monkeypatch.setattr(fast_path, "_restored", harm)
         assert solve(model).status != "optimal"
+
+
+def test_a_fixed_total_of_great_weight_moves_no_other_count():
+    rng = np.random.default_rng(0)
+    tree, workload = Tree([[0] * 6, list(np.arange(60) % 6)]), Workload.marginals((67,), [(0,), ()])
+    cells = tree.sum_up(rng.poisson(1_600, (60, 67)))
+    answers = workload.answers(cells) + np.rint(rng.normal(0, 170, (tree.size, 68))).astype(np.int64)
+    answers[0, 67] = cells[0].sum()
+    weights = np.array([[7e-5, 65_536.0], [3.5e-5, 0.0], [3.5e-5, 0.0]])
+    assert solve(BlockInference(tree, workload, answers, weights)).certificate.optimal
