@@ -53,7 +53,7 @@ def test_many_bins_are_few_pixels():
     assert shown.shape[:2] == (10, figures.MOST_PIXELS)
     assert (shown[:, 0] == figures.COLOURS[-1]).all()
     assert (shown[:, -1] == figures.COLOURS[0]).all()
-    line = figures.steps(np.arange(100_000.0), np.ones(100_000), "", "x", "y")
+    line = figures.steps(np.arange(100_000.0), (np.zeros(100_000), np.full(100_000, 9.0)), "", "x", "y")
     assert len(line) < 100_000
 
 
@@ -97,7 +97,7 @@ def test_a_matrix_is_darkest_where_the_count_is_largest():
 def test_equal_counts_can_be_drawn(value):
     values = np.full(3, value)
     for svg in (
-        figures.steps(values, values, "", "", ""),
+        figures.steps(values, (values, values), "", "", ""),
         figures.matrix(values.reshape(1, 3), ["a"], ["b", "c", "d"], "", ""),
         figures.image(values.reshape(1, 3), "", "", ""),
         figures.points(values, values + 1, "", "", ""),

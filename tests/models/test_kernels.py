@@ -67,6 +67,7 @@ def test_a_large_array_is_left_to_machine_code(monkeypatch, size, loaded, linear
     monkeypatch.setattr(kernels, "SMALL", 10)
     monkeypatch.setattr(kernels, "LINEAR_TIMES", 5)
     monkeypatch.setitem(kernels._waiting, "loaded", loaded)
+    monkeypatch.setitem(kernels._waiting, "interpreting", 0.0)
     called = []
     made = kernel(linear=linear)(lambda _: 0)
     monkeypatch.setattr(made, "compiled", lambda: lambda *_: called.append(size))
