@@ -37,7 +37,7 @@ from hierdp.forecasting import Reconciler, aggregate
 COHERENT = 1e-9
 """Objectives below this are rounding."""
 
-PAST = ("TopDown", "ERM")
+PAST = ("TopDown", "ERM", "hierdp mint_shrink", "MinTrace mint_shrink nonnegative")
 """Methods that need past values."""
 
 SPECS = {
@@ -93,6 +93,8 @@ def methods(weights: str) -> dict[str, Callable[[Problem], Any]]:
         "MinTrace nonnegative": theirs("MinTrace", weights, nonnegative=True),
         "MinTraceSparse": theirs("MinTraceSparse", weights),
         "MinTraceSparse nonnegative": theirs("MinTraceSparse", weights, nonnegative=True),
+        "hierdp mint_shrink": ours("mint_shrink"),
+        "MinTrace mint_shrink nonnegative": theirs("MinTrace", "mint_shrink", nonnegative=True),
         "BottomUp": theirs("BottomUp"), "TopDown": theirs("TopDown", "average_proportions"),
         "ERM": theirs("ERM", "closed"),
     }  # fmt: skip
