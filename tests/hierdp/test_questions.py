@@ -159,8 +159,10 @@ def test_ranges_of_a_histogram_by_clusters_are_sums_of_its_bins(tmp_path):
     assert made.exit_code == 0, made.output
     counts = pd.read_csv(out / "released.csv")["count"].to_numpy()
     answered = run("query", out, "--range", "2:5", "--csv").output.splitlines()
-    assert float(answered[1].split(",")[1]) == pytest.approx(counts[2:5].sum())
-    assert answered[1].endswith(",")
+    _, held, error, lower, upper = answered[1].split(",")
+    assert float(held) == pytest.approx(counts[2:5].sum())
+    assert error == ""  # cuts depend on the data
+    assert float(lower) <= float(held) <= float(upper)
     assert "it answers ranges (--range)" in run("query", out, "--where", "age=1").output
     assert "give one of them" in run("query", out, "--where", "age=1", "--range", ":").output
 
