@@ -11,7 +11,7 @@ from tests.models import hostile
 from tests.models.families import CONTRACTS
 from tests.models.hostile import FalseProofError, Trial, attack
 
-TRIES = int(os.environ.get("HIERDP_CASES", "10000"))
+TRIES = int(os.environ.get("HIERDP_CASES", "20000"))
 """Tries of each model in the slow test; with HIERDP_CASES=40000 they are a million over all models."""
 
 COSTLY = {
