@@ -112,6 +112,11 @@ class Reconciliation:
                 raise ValueError(f"factors must be finite, with a row for each of the {base.size} series")
             if self.p != 2 or self.integer:
                 raise ValueError("factors need p = 2 and forecasts that need not be whole")
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                own = 1 / exact.floats(weights)
+                held = factors.T @ (factors / own[:, None]), own + (factors**2).sum(axis=1)
+            if not all(np.isfinite(part).all() for part in held):
+                raise ValueError("the squares of factors, or variances, pass what floats hold")
             object.__setattr__(self, "factors", read_only(factors))
         for name, value in zip(("aggregate", "part"), links, strict=True):
             object.__setattr__(self, name, value)
@@ -248,7 +253,7 @@ class Reconciliation:
         else:
             # |x_i − y_i|² is at most W_ii times the objective.
             variances = 1 / exact.floats(self.data[1]) + (np.asarray(self.factors) ** 2).sum(axis=1)
-            reach = exact.fractions(2 * np.sqrt(variances * (2 * float(objective) + 1)))
+            reach = exact.fractions(2 * np.sqrt(variances) * math.sqrt(2 * float(objective) + 1))
         lower, upper = (side.astype(object) for side in self.bounds)
         lower, upper = np.maximum(lower, base - reach), np.minimum(upper, base + reach)
         x, *others = self._program.blocks
