@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hierdp.bench.manifest import FACTS
-from hierdp.bench.problems import Problem, problems, program_of, without_optimum
+from hierdp.bench.problems import Problem, program_of, with_no_optimum
 from models.programs.program import Program
 from models.programs.reformulate import without_absolutes, without_tables
 from models.programs.texts import stated
@@ -55,8 +55,8 @@ def facts(problem: Problem) -> dict[str, Any]:
 
 
 def run(*, table: Annotated[Path, "the CSV file to write"] = FACTS) -> Iterator[dict[str, Any]]:
-    found, rows = problems("small"), []
-    for problem in [*found, *without_optimum(found)]:
+    rows = []
+    for problem in with_no_optimum("small"):
         rows.append(facts(problem))
         yield {**dict.fromkeys(COLUMNS, ""), **rows[-1]}
     with table.open("w", encoding="utf-8", newline="") as out:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hierdp.bench import manifest
+from hierdp.bench import cbf, manifest
 from hierdp.bench.no_optimum import refutation
 from hierdp.bench.point import cost
 from hierdp.bench.reading import difference, read_plainly, readers
@@ -139,11 +139,15 @@ def _verified(entry: dict[str, Any], folder: Path) -> Verified:
         return Verified(name, "misread", misread)
     at = folder / f"{name}.sol"
     if at.is_file():
-        made = read_plainly(folder / f"{name}.mps")
         words = [line.split() for line in at.read_text(encoding="ascii").splitlines()[1:]]
-        if [word for word, _ in words] != made.columns:
-            return Verified(name, "wrong", f"{at.name} does not list the columns of the .mps")
-        found = cost(made, [Fraction(float(value)) for _, value in words])
+        values = [float(value) for _, value in words]
+        if texts:
+            made = read_plainly(folder / f"{name}.mps")
+            if [word for word, _ in words] != made.columns:
+                return Verified(name, "wrong", f"{at.name} does not list the columns of the .mps")
+            found = cost(made, [Fraction(value) for value in values])
+        else:
+            found = cbf.cost(folder / f"{name}.cbf", values)
         if not _same(float(found), entry["optimum"]):
             return Verified(
                 name, "wrong", f"the point in {at.name} costs {float(found)!r}, not {entry['optimum']}"

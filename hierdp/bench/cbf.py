@@ -11,7 +11,7 @@ All numbers are the data's, times powers of two, so that the text is the same on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from hierdp.errors import InputError
 from hierdp.execution import folder as folders
 from models import BudgetSplit, StrategySDP
+from models.arithmetic.arrays import Array, Floats
 from models.programs.texts import number
 
 Entry = tuple[Any, ...]
@@ -46,11 +47,47 @@ def write_cbf(model: Any, path: Path) -> Path:
     return path
 
 
+def point(model: Any, x: Any) -> list[float]:
+    """All variables of the ``.cbf`` at an answer of the model, in doubles."""
+    answer = np.asarray(x, float)
+    if isinstance(model, BudgetSplit):
+        y = answer / np.array(_units(model), float)
+        return [*y.tolist(), *(1 / y).tolist(), *(1 / y**2).tolist()]
+    below = np.tril_indices(model.bins)
+    return [*answer[below].tolist(), *_inverse(answer)[below].astype(float).tolist()]
+
+
+def _inverse(positive: Floats) -> Array:
+    """Of a positive definite matrix, in fractions: floats would depend on the machine."""
+    n = len(positive)
+    rows = np.array([[*map(Fraction, row), *[Fraction(0)] * n] for row in positive.tolist()], dtype=object)
+    for k in range(n):
+        rows[k, n + k] = Fraction(1)
+    for k in range(n):
+        rows[k] /= rows[k, k]
+        for i in range(n):
+            if i != k:
+                rows[i] -= rows[i, k] * rows[k]
+    return rows[:, n:]
+
+
+def cost(path: Path, values: Sequence[float]) -> Fraction:
+    """The objective of a ``.cbf`` at a point, exactly."""
+    lines = path.read_text(encoding="ascii").splitlines()
+    first = lines.index("OBJACOORD") + 2
+    parts = (line.split() for line in lines[first : first + int(lines[first - 1])])
+    return sum((Fraction(float(a)) * Fraction(values[int(j)]) for j, a in parts), Fraction(0))
+
+
+def _units(model: BudgetSplit) -> list[Fraction]:
+    total, weights = Fraction(model.epsilon), [Fraction(a) for a in np.asarray(model.weights).tolist()]
+    unit = [Fraction(2) ** (math.frexp(float(a))[1] // 3) for a in weights]  # about the cube root
+    return [s * Fraction(2) ** math.frexp(float(total / sum(unit)))[1] for s in unit]  # then y is about 1
+
+
 def _budget_split(model: BudgetSplit) -> Iterator[str]:
     weights = [Fraction(a) for a in np.asarray(model.weights).tolist()]
-    n, total = len(weights), Fraction(model.epsilon)
-    unit = [Fraction(2) ** (math.frexp(float(a))[1] // 3) for a in weights]  # about the cube root
-    unit = [s * Fraction(2) ** math.frexp(float(total / sum(unit)))[1] for s in unit]  # then y is about 1
+    n, total, unit = len(weights), Fraction(model.epsilon), _units(model)
     yield from ("", "VAR", f"{3 * n} 1", f"F {3 * n}")
     yield from ("", "CON", f"{1 + 6 * n} {1 + 2 * n}", "L= 1", *["QR 3"] * (2 * n))
     yield from _coordinates(

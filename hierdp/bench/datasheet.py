@@ -35,17 +35,17 @@ Set *{which}*: {count} problems. {about}
   source of each model.
 - **Licence.** The problems: Apache-2.0, as hierdp. The flights: CC0 1.0.
 - **Files.** `NAME.mps` (free form; squares, doubled, in `QUADOBJ`) and `NAME.lp` are the same program;
-  `NAME.cbf` has the cones. `NAME.sol` has every variable at the optimum; the number behind `=obj=` is
-  exact, and may be a fraction. `NAME.npz` has the model's own numbers, `NAME.proof.txt` and
-  `NAME.proof.json` have proofs that need no solver. `optima.csv` has all optima, `manifest.json` all that
-  is known, with hashes.
+  `NAME.cbf` has the cones. `NAME.sol` has every variable at the optimum, of a `.cbf` in its order; the
+  number behind `=obj=` is exact, and may be a fraction. `NAME.npz` has the model's own numbers,
+  `NAME.proof.txt` and `NAME.proof.json` have proofs that need no solver. `optima.csv` has all optima,
+  `manifest.json` all that is known, with hashes.
 - **Numbers.** All are doubles, and read back to the last bit. *rounded* counts those that the model has as
   fractions.
 - **Selection.** At most {most} integer programs of one model and form. Real and random ones of each model,
   of several sizes; the relaxation of the first of each; infeasible and unbounded ones from the steps of
   releases.
-- **Maintenance.** This edition is frozen: its hashes are in hierdp's repository. The next one adds
-  problems.
+- **Maintenance.** This edition is frozen: its problems, answers and proofs are a file of hierdp's
+  repository, from which all others are written. The next one adds problems.
 - **Check.** `sha256sum -c {sums}` needs no package; `hierdp bench verify` proves every optimum again.
 
 What is hard, by structure:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.bench import datasheet, manifest
-from hierdp.bench.cbf import write_cbf
+from hierdp.bench import cbf, datasheet, manifest
 from hierdp.bench.known_optimum import STATED_UP_TO, KnownOptimum, form_of
 from hierdp.bench.point import canonical, cost, point
 from hierdp.bench.problems import Problem, program_of
@@ -22,7 +21,7 @@ from models import lagrangian_certificate
 from models.arithmetic.exact import Number
 from models.instances import packed, save
 from models.programs.program import Program
-from models.programs.texts import Stated, number, stated
+from models.programs.texts import number, stated
 from models.programs.write import write as write_program
 from models.witnesses.plain_text import FIRST_LINE, problem_lines
 from models.witnesses.row_proofs import exact_proofs
@@ -53,7 +52,7 @@ def write(
     - ``NAME.mps`` and ``NAME.lp``: programs. SCIP and Gurobi accept them. HiGHS reads them too, but does not
       solve MIQPs, because squares of whole variables are not rewritten. Tables of costs and absolute values
       are rewritten with rows and binaries;
-    - ``NAME.sol``: all variables of the ``.mps`` at the proved optimum, in doubles;
+    - ``NAME.sol``: all variables of the ``.mps`` or ``.cbf`` at the proved optimum, in doubles;
     - ``NAME.cbf``: models with cones (`BudgetSplit`, `StrategySDP`);
     - ``NAME.proof.txt``: program, answer and row prices as rational numbers, which prove the optimum by weak
       duality (`models.witnesses.plain_text`). Only for problems with such an exact proof;
@@ -112,16 +111,21 @@ def _problem(
     problem: Problem, folder: Path, which: str, texts_up_to: int
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write one problem: its entry in the manifest, and its files."""
-    truth = KnownOptimum.of(problem.model, ["highs"], SECONDS, problem.form, texts_up_to)
+    stored = problem.stored
+    others = ["highs"] if stored is None else []
+    truth = KnownOptimum.of(problem.model, others, SECONDS, problem.form, texts_up_to, stored)
     model, name, texts = problem.model, problem.name, truth.variables <= texts_up_to
     program = program_of(model) if texts else None
     answer, witness, proved = truth.answer, truth.witness, truth.bounds.optimal
     if proved and texts:
-        answer, witness = canonical(model, answer, witness)
+        answer, witness = canonical(model, answer, witness) if stored is None else (answer, witness)
     elif texts:
         answer = witness = None  # which of the best answers is found depends on the solver
     files = [folder / f"{name}.npz"]
-    if texts:
+    if stored is not None:
+        with folders.file_appearing(files[0]) as aside:
+            aside.write_bytes(stored.file)
+    elif texts:
         _save(files[0], packed(model, answer, witness))
     else:
         save(model, files[0], answer, witness)
@@ -137,13 +141,22 @@ def _problem(
         entry |= {**manifest.size_of(made), "rounded": manifest.rounded(program)}
         if proof is not None and proof.optimal:
             values = point(model, program, answer)
-            files.append(_write_point(folder / f"{name}.sol", made, values, optimum))
+            doubles = [float(value) for value in values]
+            at = optimum
+            if isinstance(at, float):
+                at = float(cost(made, [Fraction(value) for value in doubles]))
+            files.append(_write_point(folder / f"{name}.sol", made.columns, doubles, at))
     elif truth.form == "conic":
-        files.append(write_cbf(model, folder / f"{name}.cbf"))
+        files.append(cbf.write_cbf(model, folder / f"{name}.cbf"))
+        if proof is not None and proof.optimal:
+            doubles = cbf.point(model, answer)
+            names = [f"x_{j}" for j in range(len(doubles))]
+            at = float(cbf.cost(files[-1], doubles))
+            files.append(_write_point(folder / f"{name}.sol", names, doubles, at))
     exact = proof is not None and not isinstance(proof.objective, float)
     entry |= {
         "status": "optimal" if proved else ("infeasible" if truth.bounds.infeasible else "open"),
-        "optimum": manifest.exactly(optimum),
+        "optimum": stored.best if stored is not None and stored.best else manifest.exactly(optimum),
         "proved": proved,
         "proof": ("exact" if exact else "within 1e-7, in floats") if proved else "none",
     }
@@ -178,14 +191,10 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
         np.savez(out, **arrays)
 
 
-def _write_point(path: Path, made: Stated, values: list[Number], optimum: Number | None) -> Path:
-    """The point in doubles, and its cost: the exact optimum, or one in floats, which is computed again."""
-    doubles = [float(value) for value in values]
-    if isinstance(optimum, float):
-        optimum = float(cost(made, [Fraction(value) for value in doubles]))
+def _write_point(path: Path, names: list[str], values: list[float], optimum: Number | None) -> Path:
     with folders.file_appearing(path) as aside, aside.open("w", encoding="ascii", newline="\n") as out:
         out.write(f"=obj= {manifest.exactly(optimum)}\n")
-        out.writelines(f"{name} {number(one)}\n" for name, one in zip(made.columns, doubles, strict=True))
+        out.writelines(f"{name} {number(one)}\n" for name, one in zip(names, values, strict=True))
     return path
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.point import canonical, point
-from hierdp.bench.problems import Problem, problems, program_of, without_optimum
+from hierdp.bench.problems import Problem, program_of, with_no_optimum
 from hierdp.bench.reduce import Case, reduced
 from hierdp.bench.runs import TOLERANCES, read
 from hierdp.execution import progress
@@ -72,8 +72,7 @@ def reduce_results(
         rows = rows.loc[[builds.get(name, version) == version for name, version in pairs]]
     known: dict[tuple[str, str], Problem] = {}  # both sets have problems of the same names
     for which in dict.fromkeys(rows["set"]):
-        found = problems(which, data)
-        known |= {(which, one.name): one for one in (*found, *without_optimum(found))}
+        known |= {(which, one.name): one for one in with_no_optimum(which, data)}
     for row in progress.steps(rows.to_dict("records"), "wrong rows", len(rows)):
         place, name = (row["set"], row["problem"]), row["backend"]
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.bench.problems import fresh, program_of
+from hierdp.bench.problems import Stored, fresh, program_of
 from hierdp.verification.judge import KnownBounds
 from hierdp.verification.known import known_bounds
 from models.arithmetic.arrays import Array
@@ -47,8 +47,9 @@ class KnownOptimum:
         limit: float | None = None,
         form: str = "",
         stated_up_to: int = STATED_UP_TO,
+        stored: Stored | None = None,
     ) -> KnownOptimum:
-        """Solve by the fast path; if it proves nothing, by the first other backend with a proved answer.
+        """Prove the stored answer; or the fast path's, or that of the first other backend that gives a proof.
 
         Parameters
         ----------
@@ -61,9 +62,15 @@ class KnownOptimum:
             The form, if it is known.
         stated_up_to : int
             Models with more cells are not stated as a program to find out their form and rows.
+        stored : Stored, optional
+            Of a frozen edition.
         """
 
         def answers() -> Iterator[Solution]:
+            if stored is not None and stored.answer is not None:
+                proof = model.certificate(stored.answer, stored.witness)
+                yield Solution("stored", "", "optimal", stored.answer, proof.objective, certificate=proof,
+                               witness=stored.witness)  # fmt: skip
             yield solve(model)
             yield from (solve(fresh(model), backend, limit) for backend in others)
 

@@ -1,14 +1,20 @@
 """The benchmark's test sets: random instances of every model, and more steps of releases of real data.
 
-All are drawn from fixed seeds: the same problems everywhere. Noise is simulated, and the data are public.
+All are drawn from fixed seeds: the same problems everywhere. Noise is simulated, and the data are public. The
+small and the medium set are frozen: they are read from a file, with their optimal answers and proofs, so that
+they are the same whatever becomes of generators, mechanisms and solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import tarfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +24,9 @@ from hierdp.data.census import GROUPS, LEAVES, STATES, census
 from hierdp.record.release import Release
 from hierdp.verification import matrix
 from models import CumulativeQIP, Isotonic, Program
+from models.arithmetic.arrays import Array
+from models.certificate import Witness
+from models.instances import unpacked
 from models.synthetic import noise
 from solvers.backends.conic import is_conic
 
@@ -37,6 +46,30 @@ NO_STEPS = ("ChangePoints", "MinCostFlow", "Reconciliation")
 INSTANCES = 1
 """Random instances of each model and size."""
 
+FROZEN = {which: Path(__file__).with_name(f"problems-2026.2-{which}.tar.gz") for which in ("small", "medium")}
+"""Sets of the edition without data from elsewhere; `benchmarks/freeze.py` writes such a file."""
+
+INDEX = "index.json"
+
+
+class Stored(NamedTuple):
+    """What a frozen edition has of a problem with an optimum.
+
+    Attributes
+    ----------
+    answer, witness : optional
+        Proved to be optimal; None of an open problem.
+    best : str
+        Of an open problem, the cost of the best answer that was known.
+    file : bytes
+        The problem's ``.npz``.
+    """
+
+    answer: Array | None
+    witness: Witness | None
+    best: str = ""
+    file: bytes = b""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -53,6 +86,8 @@ class Problem:
         LP, QP, MILP or MIQP, of problems that may be too large to state as programs.
     none : NoOptimum, optional
         Of infeasible and unbounded problems, the proof that there is no optimum.
+    stored : Stored, optional
+        The answer, of a problem of a frozen edition.
     """
 
     name: str
@@ -60,6 +95,7 @@ class Problem:
     origin: str
     form: str = ""
     none: NoOptimum | None = None
+    stored: Stored | None = None
 
     @property
     def kind(self) -> str:
@@ -85,6 +121,50 @@ def problems(which: str, data: Path | None = None) -> list[Problem]:
     """
     if which not in SETS:
         raise ValueError(f"no test set {which!r}; there are {', '.join(SETS)}")
+    found = [one for one in frozen(which) if one.none is None]
+    if not found or data is not None:
+        found += _others(generated(which, data), found)
+    return _in_turns(found)
+
+
+def with_no_optimum(which: str, data: Path | None = None) -> list[Problem]:
+    """A test set, followed by its infeasible and unbounded problems."""
+    found = problems(which, data)
+    none = [one for one in frozen(which) if one.none is not None]
+    if not none or data is not None:
+        none += _others(without_optimum(found), none)
+    return [*found, *none]
+
+
+def _others(found: Iterable[Problem], known: list[Problem]) -> list[Problem]:
+    names = {one.name for one in known}
+    return [one for one in found if one.name not in names]
+
+
+def frozen(which: str) -> list[Problem]:
+    """The problems of a frozen set; none if it is not frozen."""
+    if which not in FROZEN:
+        return []
+    found = []
+    model: Any
+    with tarfile.open(FROZEN[which]) as tar:
+        parts = {Path(one.name).name: tar.extractfile(one).read() for one in tar}  # type: ignore[union-attr]
+    for one in json.loads(parts[INDEX]):
+        file = parts[f"{one['name']}.npz"]
+        with np.load(BytesIO(file), allow_pickle=False) as arrays:
+            model, answer, witness, _ = unpacked(arrays)
+        if "status" in one:
+            numbers = {name: [Fraction(text) for text in part] for name, part in one["numbers"].items()}
+            none = NoOptimum(model, one["status"], numbers)
+            found.append(Problem(one["name"], model, one["origin"], none=none))
+        else:
+            stored = Stored(answer, witness, one.get("best", ""), file)
+            found.append(Problem(one["name"], model, one["origin"], stored=stored))
+    return found
+
+
+def generated(which: str, data: Path | None = None) -> list[Problem]:
+    """A test set as it is drawn and released by this version."""
     cut = [Problem(f"flights-{name}", model, "real") for name, model in cuts(CUTS.get(which, 0))]
     found = [*_random(SETS[which]), *cut, *(one for one in _real(data) if _set_of(one.model) == which)]
     return _in_turns([*found, *_relaxed(found)])

@@ -228,7 +228,7 @@ class _KnownOptima:
         if self._problem is not problem or self._truth is None:
             self._problem = problem
             if problem.none is None:
-                self._truth = KnownOptimum.of(problem.model, self._others, self._limit)
+                self._truth = KnownOptimum.of(problem.model, self._others, self._limit, stored=problem.stored)
             else:
                 self._truth = KnownOptimum.without(problem.model, problem.none.status)
         return self._truth

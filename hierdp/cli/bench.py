@@ -87,7 +87,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | N
     import time
 
     from hierdp.bench import metrics, own_solver, runs
-    from hierdp.bench.problems import problems, without_optimum
+    from hierdp.bench.problems import with_no_optimum
     from hierdp.bench.report import at_tolerance, distinguished
     from hierdp.cli.app import Ended
     from hierdp.errors import InputError
@@ -112,8 +112,7 @@ def run(sets: tuple[str, ...], out: Path, backends: str | None, solver: Path | N
     left = 0
     solves: list[tuple[str, str]] = []
     for which in dict.fromkeys(sets):
-        stated = problems(which, data if data.is_dir() else None)
-        found = _chosen([*stated, *without_optimum(stated)], models)
+        found = _chosen(with_no_optimum(which, data if data.is_dir() else None), models)
         try:
             spare = None if until is None else max(0.0, until - time.monotonic()) / 60
             rows = runs.run(found, which, settings, out, chosen, spare)
@@ -252,7 +251,7 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
     from hierdp.bench.files import write as write_problems
     from hierdp.bench.known_optimum import STATED_UP_TO
     from hierdp.bench.ladder import SIZES, TEXTS_UP_TO, Ladder
-    from hierdp.bench.problems import problems, without_optimum
+    from hierdp.bench.problems import with_no_optimum
 
     chosen: Collection[Problem]
     if which == "ladder":
@@ -262,8 +261,8 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
     else:
         if up_to is not None:
             raise click.UsageError("--up-to is for --set ladder; the other sets have fixed sizes")
-        found = problems(which, data if data.is_dir() else None)
-        chosen, texts = _chosen([*found, *without_optimum(found)], models), STATED_UP_TO
+        found = with_no_optimum(which, data if data.is_dir() else None)
+        chosen, texts = _chosen(found, models), STATED_UP_TO
     paths = write_problems(chosen, folder, which, texts if texts_up_to is None else texts_up_to)
     console().print(f"{len(paths)} files in {folder}/; the optima are in {folder}/{OPTIMA}.")
     if archive is not None:
@@ -280,8 +279,8 @@ def verify(test_set: Path) -> None:
     Ends with exit code 1 if a file has changed or a proof fails.
 
     \b
-    hierdp bench write problems --archive hierdp-instances-2026.1.tar.gz
-    hierdp bench verify hierdp-instances-2026.1.tar.gz
+    hierdp bench write problems --archive hierdp-instances-2026.2.tar.gz
+    hierdp bench verify hierdp-instances-2026.2.tar.gz
     """
     import pandas as pd
 

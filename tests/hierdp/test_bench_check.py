@@ -1,5 +1,6 @@
 """Test sets as files with a manifest, and solution files judged against them."""
 
+import hashlib
 import inspect
 import json
 import re
@@ -15,7 +16,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hierdp.bench import checked, datasheet, ladder, manifest
+from hierdp.bench import cbf, checked, datasheet, ladder, manifest
+from hierdp.bench import known_optimum as optima
+from hierdp.bench import problems as test_sets
 from hierdp.bench.answers import read_answer
 from hierdp.bench.archive import opened, pack, verify
 from hierdp.bench.checked import check_answers
@@ -23,7 +26,7 @@ from hierdp.bench.files import write
 from hierdp.bench.known_optimum import KnownOptimum
 from hierdp.bench.manifest import rounded
 from hierdp.bench.point import cost
-from hierdp.bench.problems import Problem, problems
+from hierdp.bench.problems import Problem
 from hierdp.bench.reading import read_plainly
 from hierdp.bench.runs import COMMITTED, read
 from hierdp.cli import main
@@ -299,23 +302,66 @@ def test_the_point_of_a_solution_file_costs_what_it_says(tmp_path):
     assert float(first.removeprefix("=obj= ")) == float(cost(read_plainly(tmp_path / "real.mps"), values))
 
 
-def test_the_released_instances_are_those_of_the_committed_hashes(tmp_path):
-    """Of some problems, the texts; `make instances` compares all files.
+FROZEN = {
+    "small": "6ff80cd17a4ab1a3beca4ddb016261c2301bc3ae1f3e565575a0283ce26955a8",
+    "medium": "8c5ce431368f52147bd6c232bdcc1f354f37acc39bfcb94446af3902db03dcf5",
+}
 
-    Arrays are not compressed, so that no byte depends on a version of zlib.
+
+def test_a_frozen_edition_stays_as_it_is(tmp_path, monkeypatch):
+    """Neither generators nor solvers write it. `make instances` compares all files; here the .npz of all
+    problems, and each file of three and of the conic ones. Arrays are not compressed, so that no byte depends
+    on a version of zlib.
     """
+
+    def run(*_, **__):
+        raise AssertionError("a frozen edition depends on it")
+
+    assert {which: manifest.digest(path) for which, path in test_sets.FROZEN.items()} == FROZEN
+    assert all(manifest.EDITION in path.name for path in test_sets.FROZEN.values())
+    for module, name in ((test_sets, "generated"), (test_sets, "without_optimum"), (optima, "solve")):
+        monkeypatch.setattr(module, name, run)
     text = (ROOT / "benchmarks" / "results" / "instances.sha256").read_text(encoding="utf-8")
     committed = {name: digest for digest, name in (line.split() for line in text.splitlines())}
-    found = problems("small", None)
-    assert {f"{one.name}.npz" for one in found} <= {*committed}
+    found = test_sets.with_no_optimum("small")
+    assert {f"{one.name}.{'mps' if one.none else 'npz'}" for one in found} <= {*committed}
+    for one in found:
+        if one.stored is not None:
+            assert hashlib.sha256(one.stored.file).hexdigest() == committed[f"{one.name}.npz"]
     assert 2 * sum(one.origin == "real" for one in found) >= len(found)
-    some = [one for one in found if one.kind in ("Chebyshev", "HierarchyQIP", "FixedSum (relaxed)")]
+    kinds = ("Chebyshev", "HierarchyQIP", "FixedSum (relaxed)", "BudgetSplit", "StrategySDP", "unbounded")
+    some = [one for one in found if one.kind in kinds]
     written = write(some, tmp_path / "set", "small")
     names = tuple(one.name for one in some)
     files = [path for path in written if path.name.startswith(names)]
-    assert len(files) >= 40
+    assert len(files) >= 50
     for path in files:
         assert manifest.digest(path) == committed[path.name], path.name
+    assert {found.verdict for found in verify(tmp_path / "set")} == {"proved"}
+
+
+def test_a_point_of_a_conic_problem_keeps_its_cones(tmp_path):
+    """Up to the last digits of doubles, and of answers that are stored with ten."""
+    weights = [1.0, 2.0, 1e9]
+    split = BudgetSplit(weights, 2.0)
+    x = solve(split).x
+    path = cbf.write_cbf(split, tmp_path / "split.cbf")
+    y, u, t = np.reshape(cbf.point(split, x), (3, 3))
+    np.testing.assert_allclose(y * u, 1, rtol=1e-15)
+    np.testing.assert_allclose(t, u**2, rtol=1e-15)
+    assert float(cbf.cost(path, [*y, *u, *t])) == pytest.approx(split.objective(x), rel=1e-12)
+    strategy = StrategySDP([[1, 0], [0, 1], [1, 1]])
+    at = cbf.point(strategy, [[1.0, 0.25], [0.25, 1.0]])
+    assert at == [1.0, 0.25, 1.0, 16 / 15, -4 / 15, 16 / 15]
+
+
+def test_data_from_elsewhere_add_problems_to_a_frozen_set(tmp_path, monkeypatch):
+    """Those of the same names are the frozen ones."""
+    more = [Problem("flights-New_York-Chebyshev", None, "real"), Problem("new", MODELS["whole"], "real")]
+    monkeypatch.setattr(test_sets, "generated", lambda *_: more)
+    alone, both = test_sets.problems("small"), test_sets.problems("small", tmp_path)
+    assert {one.name for one in both} == {*(one.name for one in alone), "new"}
+    assert all(one.model is not None for one in both)
 
 
 def test_large_problems_are_arrays_only_and_judged_without_a_program(tmp_path, monkeypatch):

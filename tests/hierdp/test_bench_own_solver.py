@@ -90,7 +90,7 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(tmp_path, monkey
     assert (found.status, judge(found, KnownBounds(2, 2, True), time_limit=1.0)) == ("time_limit", "stopped")
     for pid in (tmp_path / "pids").read_text().split():  # Nobody's child may stay a zombie in a container.
         state = subprocess.run(["ps", "-o", "stat=", pid], capture_output=True, text=True, check=False).stdout
-        assert state.strip() in ("", "Z")
+        assert state.strip()[:1] in ("", "Z")
     assert solve(WHOLE, program(tmp_path, f"printf '{RIGHT}' > $2"), 60).status == "optimal"
 
 

@@ -171,8 +171,7 @@ def lying(monkeypatch):
 
     monkeypatch.setattr(findings, "solve", lie)
     monkeypatch.setattr(findings, "probe", lambda _: None)
-    monkeypatch.setattr(findings, "problems", lambda *_: [Problem("tree", TREE, "random")])
-    monkeypatch.setattr(findings, "without_optimum", lambda _: [])
+    monkeypatch.setattr(findings, "with_no_optimum", lambda *_: [Problem("tree", TREE, "random")])
 
 
 @pytest.mark.usefixtures("lying")
