@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierdp.counts.size_table import frame_of, parts_of, plain
+from hierdp.counts.rows import frame_of, laid_out
+from hierdp.counts.size_table import plain
 from hierdp.record import files, written
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class PublishedRelease:
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""
-        return map(plain, parts_of(self._read.with_ends))
+        return map(plain, laid_out(self._read.with_ends).parts())
 
     @cached_property
     def finest(self) -> DataFrame | None:

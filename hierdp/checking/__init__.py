@@ -24,7 +24,8 @@ from hierdp.checking.claims import (
 from hierdp.checking.effort import refuse_or_announce
 from hierdp.checking.proofs import check_proofs
 from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
-from hierdp.counts.size_table import SizeTable, aligned, parts_of, same_rows
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import aligned, same_rows
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.registry import released_by
@@ -270,20 +271,17 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
     wrong, regions = [], release.regions
     safe, finest = bool(release.manifest.get("csv_safe")), folder / f"{files.FINEST}.parquet"
-    table = release.with_ends
+    table = laid_out(release.with_ends)
     if regions:
-        pieces = aligned(
-            written.read_parts(finest, limit, isinstance(table, SizeTable)),
-            files.finest_parts(table, regions),
-        )
+        pieces = aligned(written.read_parts(finest, limit, table.large), table.finest(regions))
         if not all(same_rows(one, other) for one, other in pieces):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
     for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):
         path = folder / f"{name}.csv"
-        large = not files.as_csv(table) or (folder / f"{name}.parquet").is_dir()
+        large = not files.as_csv(release.table) or (folder / f"{name}.parquet").is_dir()
         if large and not path.is_file():
             continue
-        parts = parts_of(table) if name == files.TABLE else files.finest_parts(table, regions)
+        parts = table.parts() if name == files.TABLE else table.finest(regions)
         if not files.is_csv_of(parts, path, safe):
             wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
     yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all files and levels agree")

@@ -17,7 +17,8 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import cells_at
-from hierdp.counts.size_table import fits, frame_of, narrow
+from hierdp.counts.rows import frame_of
+from hierdp.counts.size_table import fits, narrow
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurement, Measurements
 from hierdp.measurements.measuring import Differs

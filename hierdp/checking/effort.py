@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hierdp.checking.general import MOST_PROBLEMS
-from hierdp.counts.size_table import SizeTable, Table
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.record.spool import Steps
@@ -44,7 +45,7 @@ def refuse_or_announce(
     try:
         problems = len(manifest["solved"])
         sizes = [int(line["variables"]) for line in manifest["solved"]]
-        variables, large = sum(sizes), isinstance(table, SizeTable)
+        variables, large = sum(sizes), laid_out(table).large
         kept = min(variables, Steps.MOST) if large else variables
         of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 
 Regions = Mapping[str, Hierarchy]
 
+Settings = Mapping[str, Any]
+"""Of a release's manifest."""
+
 REGION = "region"
 """The only axis of a table over one hierarchy, and the column of its regions."""
+
+REGIONS_FILE = "regions.csv"
+"""A release's list of regions."""
 
 SIZES = ["level", "level_name", "region", "parent", "size", "groups"]
 """Columns of a table of regions and sizes."""
@@ -118,3 +124,26 @@ class Selection(NamedTuple):
     level: int
     regions: Mapping[str, Flags]
     categories: Mapping[str, Sequence[str]]
+
+
+def spelt_out(regions: Regions, values: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """For each axis and column of a level, the names of the finest places' regions, as pandas arrays.
+
+    If two axes have levels of one name, or it is a column of values, the axis's name comes before it.
+    """
+    import pandas as pd
+
+    names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
+    taken = {level for level in names if names.count(level) > 1 or level in values}
+    return {
+        axis: {
+            f"{axis}_{level}" if level in taken else level: pd.Series(names_of_level).array
+            for level, names_of_level in hierarchy.columns().items()
+        }
+        for axis, hierarchy in regions.items()
+    }
+
+
+def wrong_sum(level: int, cell: str) -> str:
+    """That the counts below a cell do not add up to it."""
+    return f"level {level}, {cell}: the counts below do not add up to it"

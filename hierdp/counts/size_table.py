@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import REGION, SIZES, Layout
+from hierdp.counts.labels import Labels, named_regions
+from hierdp.counts.layout import (
+    REGION,
+    SIZES,
+    Layout,
+    Regions,
+    Selection,
+    Settings,
+    spelt_out,
+    wrong_sum,
+)
 from hierdp.counts.size_runs import Runs
-from models.arithmetic.arrays import Array, Ints
+from models.arithmetic.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -48,6 +58,7 @@ class SizeTable:
     hierarchy: Hierarchy
     counts: Ints
     ends: Ends | None = None
+    large: ClassVar[bool] = True
 
     def __len__(self) -> int:
         return int(self.counts.size)
@@ -97,33 +108,110 @@ class SizeTable:
         ends = () if self.ends is None else zip(ENDS, self.ends, strict=True)
         return pd.DataFrame(made | {name: each[cut].ravel() for name, each in ends})
 
-    @property
-    def finest(self) -> int:
-        """The first region of the last level."""
-        return int(self.hierarchy.tree.level_start[-2])
+    def finest(self, regions: Regions) -> Iterator[DataFrame]:
+        """The last level in parts, as `hierdp.counts.rows.Rows.finest`; names are categories."""
+        import pandas as pd
+
+        (spelt,) = spelt_out(regions, ("size", "groups", *(ENDS if self.ends else ()))).values()
+        places, first = pd.DataFrame(spelt), int(self.hierarchy.tree.level_start[-2])
+        for cut in self.cuts(first):
+            yield self.rows(places.iloc[cut.start - first : cut.stop - first], cut)
+
+    def with_ends(self, ends: Ends) -> SizeTable:
+        """With the ends of all rows' intervals."""
+        return replace(self, ends=Ends(*(each.reshape(self.counts.shape) for each in ends)))
+
+    def without_ends(self) -> tuple[SizeTable, Ends]:
+        """Without the intervals, and the ends of these."""
+        assert self.ends is not None
+        return replace(self, ends=None), Ends(*(each.ravel() for each in self.ends))
+
+    def numbered(self, _: Settings) -> SizeTable:
+        """With the number of each row, from 1, in place of its count."""
+        return replace(self, counts=np.arange(1, len(self) + 1).reshape(self.counts.shape))
+
+    def named(self, labels: Labels) -> SizeTable:
+        """With names beside codes."""
+        return replace(self, hierarchy=named_regions(self.hierarchy, labels))
+
+    def runs(self, _: Hierarchy) -> Runs:
+        """The groups by size, one row for each region of all levels."""
+        return Runs.from_dense(self.counts)
+
+    def misplaced(self, _: Layout, __: Regions) -> str:
+        """Which row is no region's, in words; empty, as its rows are those of its regions."""
+        return ""
+
+    def difference(self, other: Any) -> str:
+        """The first row that differs in another table of this layout, in words; empty if none does."""
+        if other.counts.shape != self.counts.shape:
+            return f"the table has {len(other)} rows, its steps give {len(self)}"
+        for cut in self.cuts():
+            wrong = np.flatnonzero(other.counts[cut] != self.counts[cut])
+            if wrong.size:
+                row = cut.start * self.sizes + int(wrong[0]) + 1
+                return f"row {row} of the table: 'groups' is not what the steps give"
+        return ""
+
+    def values(self, _: Settings) -> Ints:
+        """The counts of all rows."""
+        return self.counts.ravel()
+
+    def total(self, _: Settings) -> int:
+        """The sum of the root's counts."""
+        return int(self.counts[0].sum())
+
+    def wrong_sums(self, _: Settings, __: Regions) -> str:
+        """Where the counts do not add up; empty if they do."""
+        tree = self.hierarchy.tree
+        for size in range(self.sizes):
+            column = self.counts[:, size].astype(np.int64)
+            wrong = np.flatnonzero(tree.child_sums(column) != column[tree.internal])
+            if wrong.size:
+                node = tree.internal[wrong[0]]
+                region = np.concatenate(self.hierarchy.names)[node]
+                return wrong_sum(int(tree.level[node]), f"{REGION} {region!r}, size {size}")
+        return ""
+
+    def categories(self, _: Settings) -> dict[str, list[str]]:
+        """The categories of each column that has some, as text."""
+        return {"size": list(map(str, range(self.sizes)))}
+
+    def summed(self, selection: Selection, *_: object) -> tuple[int | float, float]:
+        """The sum of the selected rows, and its standard error, or NaN."""
+        level, masks, kept = selection
+        (mask,) = masks.values()
+        sizes = list(map(int, kept.get("size", range(self.sizes))))
+        there = self.counts[self.hierarchy.tree.nodes_of(level)][mask]
+        return int(there[:, sizes].sum()), np.nan
+
+    def levels(self) -> Iterator[tuple[str, Floats, Floats, Floats]]:
+        """Each level's name, its counts, and the ends of their intervals."""
+        assert self.ends is not None
+        for number, name in enumerate(self.hierarchy.levels):
+            at = self.hierarchy.tree.nodes_of(number)
+            counts, lower, upper = (each[at].ravel().astype(float) for each in (self.counts, *self.ends))
+            yield str(name), counts, lower, upper
+
+    def of_root(self) -> tuple[Ints, Ints, Ends | None]:
+        """The sizes that some groups have, how many, and their intervals, if there are some."""
+        groups = np.asarray(self.counts[0], np.int64)
+        sizes = np.flatnonzero(groups > 0)
+        ends = self.ends and Ends(*(np.asarray(end, float)[0, sizes] for end in self.ends))
+        return sizes, groups[sizes], ends
+
+    def of_first_level(self) -> DataFrame:
+        """The groups and entities of the first level's regions."""
+        regions = self.hierarchy.frame()
+        regions = regions[regions["level"] == 1]
+        counts = self.counts[1 : 1 + len(regions)]
+        groups = counts.sum(axis=1, dtype=np.int64)
+        entities = np.einsum("rs,s->r", counts, np.arange(self.sizes), dtype=np.int64)
+        return regions.assign(groups=groups, entities=entities)
 
 
 Table = Union["DataFrame", SizeTable]
-"""A released table."""
-
-
-def frame_of(table: Table) -> DataFrame:
-    """All rows of a table."""
-    return table.frame() if isinstance(table, SizeTable) else table
-
-
-def parts_of(table: Table) -> Iterable[DataFrame]:
-    """The rows of a table, in parts; names of regions and sizes may be categories, see `plain`."""
-    return table.parts() if isinstance(table, SizeTable) else (table,)
-
-
-def with_ends(table: Table, ends: Ends | None) -> Table:
-    """A table with the columns `lower` and `upper`; as it is if there are no intervals."""
-    if ends is None:
-        return table
-    if isinstance(table, SizeTable):
-        return replace(table, ends=Ends(*(each.reshape(table.counts.shape) for each in ends)))
-    return table.assign(**ends._asdict())
+"""A released table; `hierdp.counts.rows.laid_out` gives it the methods of its layout."""
 
 
 def plain(frame: DataFrame) -> DataFrame:
@@ -155,22 +243,6 @@ def same_rows(one: DataFrame, other: DataFrame) -> bool:
         elif not ours.equals(theirs):
             return False
     return True
-
-
-def runs_of(table: Table, places: Hierarchy) -> Runs:
-    """The groups by size of a table, one row for each region of all levels.
-
-    Raises `InputError` if the table has a region that is not one of these.
-    """
-    if isinstance(table, SizeTable):
-        return Runs.from_dense(table.counts)
-    level, node = table["level"].to_numpy(), np.full(len(table), -1, np.int64)
-    for depth, start in enumerate(places.tree.level_start[:-1].tolist()):
-        rows = np.flatnonzero(level == depth)
-        (at,) = Layout((REGION,)).places(table.iloc[rows], {REGION: places}, depth)
-        node[rows] = start + at
-    sizes, groups = (table[name].to_numpy(np.int64) for name in ("size", "groups"))
-    return Runs.added(node, sizes, groups, places.tree.size)
 
 
 def aligned(ones: Iterable[DataFrame], others: Iterable[DataFrame]) -> Iterator[tuple[DataFrame, DataFrame]]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.labels import named_cell
-from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import Ends, SizeTable, Table
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import Ends
 from hierdp.errors import InputError, options_listed
 from hierdp.evaluation.notice import NOTICE, WHY, WORST
 from hierdp.execution import folder, progress, seal
@@ -191,16 +191,8 @@ def _levels(
     found = how.levels(data, table, settings, regions)
     if ends is None:
         return found, [None] * len(found)
-    rows = how.levels(data, _numbered(table, settings), settings, regions)
+    rows = how.levels(data, laid_out(table).numbered(settings), settings, regions)
     return found, [None if one.sums else _covered(one.true, one.released, ends) for one in rows]
-
-
-def _numbered(table: Table, settings: Mapping[str, Any]) -> Table:
-    """The table with the number of each row, from 1, in place of its count."""
-    numbers = np.arange(1, len(table) + 1)
-    if isinstance(table, SizeTable):
-        return replace(table, counts=numbers.reshape(table.counts.shape))
-    return table.assign(**{Layout.of(table, settings).value: numbers})
 
 
 def _covered(true: NDArray[Any], number: NDArray[Any], ends: Ends) -> Covered | None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hierdp.counts.layout import Regions
+from hierdp.counts.rows import laid_out
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.counts.size_table import runs_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.truth import Settings, TruthReader, region_column
 from hierdp.metrics.level import Level, sparse_level
@@ -34,7 +34,7 @@ def levels(data: SizeRuns, table: Any, settings: Settings, regions: Regions) -> 
     (places,) = regions.values()
     tree, largest = places.tree, int(settings["max_size"])
     width = largest + 1
-    true, released = data.runs.capped(largest), runs_of(table, places)
+    true, released = data.runs.capped(largest), laid_out(table).runs(places)
     distance = earth_movers_runs(true, released)
     found = []
     for number, name in enumerate(places.levels):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import ENDS, frame_of
+from hierdp.counts.rows import Rows, frame_of
+from hierdp.counts.size_table import ENDS
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.privacy.budget import Ledger
@@ -98,9 +99,9 @@ def copy_of(
             f"{folder} has more than 20 million rows: its Parquet files are for other programs as they are"
         )
     whole = frame_of(found.with_ends)
-    table = files.finest(whole, found.regions) if finest else whole
-    if table is None:
+    if finest and not found.regions:
         raise InputError(f"{folder} has no regions, so all its rows are of one level: leave out `finest`")
+    table = next(Rows(whole).finest(found.regions)) if finest else whole
     names = labels_for(labels, found.manifest, codes_in(whole, found.regions))
     value = "groups" if "groups" in table else "count"
     named, name_of = _with_names(table, names)

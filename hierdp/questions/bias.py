@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.size_table import frame_of
+from hierdp.counts.rows import frame_of
 from hierdp.mechanisms import Mechanism
 from hierdp.privacy.noise import SimulatedNoise
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.checking.budget import budget_of_one_row
 from hierdp.counts.layout import Selection
-from hierdp.counts.size_table import ENDS, Ends, frame_of, with_ends
+from hierdp.counts.rows import frame_of, with_ends
+from hierdp.counts.size_table import ENDS, Ends
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms import Mechanism

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, code_of
-from hierdp.counts.layout import MOST_NAMED, REGION, Layout, Selection
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.layout import REGION, Layout, Selection
+from hierdp.counts.rows import laid_out
 from hierdp.errors import InputError, listed
 from hierdp.questions.parsing import parsed
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 
 class Answer(NamedTuple):
@@ -92,17 +92,7 @@ class Questions:
     @cached_property
     def categories(self) -> dict[str, list[str]]:
         """The categories of each column that has some, as text."""
-        if isinstance(self.table, SizeTable):
-            return {"size": list(map(str, range(self.table.sizes)))}
-        if self._layout.sizes and self.settings.get("max_size", MOST_NAMED) < MOST_NAMED:
-            sizes = range(self.settings.get("smallest_size", 0), self.settings["max_size"] + 1)
-            return {"size": list(map(str, sizes))}
-        if self._layout.sizes:
-            return {"size": list(map(str, sorted(self.table["size"].unique().tolist())))}
-        names = self._layout.categories
-        planned = self.settings.get("plan", {}).get("attributes", {}) if names else {}
-        there = {name: self.table[name].astype(str).unique().tolist() for name in names}
-        return {name: list(map(str, planned.get(name) or there[name])) for name in names}
+        return laid_out(self.table).categories(self.settings)
 
     def ask(self, text: str) -> Answer:
         """The answer to a question such as ``county=Kings|Queens; size=1:4``.
@@ -193,16 +183,8 @@ class Questions:
         level, masks, kept = selection
         cells = math.prod(int(mask.sum()) for mask in masks.values())
         cells *= math.prod(len(kept.get(name, known)) for name, known in self.categories.items())
-        if isinstance(self.table, SizeTable):
-            (mask,) = masks.values()
-            sizes = list(map(int, kept.get("size", self.categories["size"])))
-            there = self.table.counts[self.table.hierarchy.tree.nodes_of(level)][mask]
-            return Answer(int(there[:, sizes].sum()), np.nan, level, cells)
-        rows = self._rows(level, masks, kept)
-        values = rows[self._layout.value].to_numpy()
-        known = "standard_error" in rows and len(rows) == cells == 1
-        error = float(rows["standard_error"].iloc[0]) if known else np.nan
-        return Answer(values.sum().item() if len(rows) else 0, error, level, cells)
+        found, error = laid_out(self.table).summed(selection, self.settings, self.regions, cells)
+        return Answer(found, error, level, cells)
 
     def _mask(self, axis: str, level: int, part: Chosen | None) -> NDArray[np.bool_]:
         """The selected regions of an axis at the depth that a level of the table has reached."""
@@ -213,18 +195,6 @@ class Questions:
         for above in range(part.level, depth):
             mask = mask[np.asarray(hierarchy.tree.levels[above])]
         return mask
-
-    def _rows(
-        self, level: int, masks: Mapping[str, NDArray[np.bool_]], kept: Mapping[str, Sequence[str]]
-    ) -> DataFrame:
-        rows: DataFrame = self.table[self.table["level"] == level]
-        for axis, mask in masks.items():
-            if not mask.all():
-                depth = self._layout.depth(axis, level)
-                rows = rows[rows[axis].isin(self.regions[axis].names[depth][mask])]
-        for column, names in kept.items():
-            rows = rows[rows[column].astype(str).isin(names)]
-        return rows
 
 
 def _sizes(name: str, known: Sequence[str], text: str) -> list[str]:

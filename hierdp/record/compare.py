@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hierdp.counts.layout import REGION, SIZES, Layout, Regions
-from hierdp.counts.size_table import SizeTable, Table, frame_of
-from hierdp.errors import InputError
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import Table
 from hierdp.measurements.measuring import Differs
 from hierdp.record.cautions import FROM_DATA
 from hierdp.record.files import REGIONS
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 
 EXACT = 2**51
@@ -27,45 +25,8 @@ def compare(table: Table, again: Table) -> None:
 
     Raises `Differs` if they differ; the message names the first row and column.
     """
-    if isinstance(table, SizeTable) and isinstance(again, SizeTable):
-        _compare_sizes(table, again)
-        return
-    table, again = frame_of(table), frame_of(again)
-    if list(table.columns) != list(again.columns):
-        raise Differs(f"the table's columns are {list(table.columns)}, not {list(again.columns)}")
-    if len(table) != len(again):
-        raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
-    for name in again:
-        wrong = _differ(table[name], again[name])
-        if wrong.any():
-            raise Differs(
-                f"row {int(np.argmax(wrong)) + 1} of the table: {name!r} is not what the steps give"
-            )
-
-
-def _compare_sizes(table: SizeTable, again: SizeTable) -> None:
-    if table.counts.shape != again.counts.shape:
-        raise Differs(f"the table has {len(table)} rows, its steps give {len(again)}")
-    for cut in again.cuts():
-        wrong = np.flatnonzero(table.counts[cut] != again.counts[cut])
-        if wrong.size:
-            row = cut.start * again.sizes + int(wrong[0]) + 1
-            raise Differs(f"row {row} of the table: 'groups' is not what the steps give")
-
-
-def _differ(column: Series[Any], again: Series[Any]) -> Any:
-    if not _number(again):
-        return column.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
-    if column.dtype != again.dtype:
-        return np.ones(len(column), dtype=bool)
-    same = (column == again) | (column.isna() & again.isna())
-    return ~same.fillna(False).to_numpy(dtype=bool)
-
-
-def _number(column: Series[Any]) -> bool:
-    from pandas.api.types import is_numeric_dtype
-
-    return bool(is_numeric_dtype(column.dtype))
+    if wrong := laid_out(again).difference(table):
+        raise Differs(wrong)
 
 
 def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> None:
@@ -103,29 +64,7 @@ def shape_of_regions(
             return f"{REGIONS} has other levels of {axis} than the manifest"
         if layout.order is not None and layout.order.count(axis) != hierarchy.tree.depth:
             return f"the manifest's order does not go down to the last level of {axis}"
-    if isinstance(table, SizeTable):  # its rows are those of its regions
-        return ""
-    rows = range(layout.levels(regions))
-    if not table["level"].isin(rows).all():
-        return f"a row has another level than {rows[0]} to {rows[-1]}"
-    return next(filter(None, (_level(table[table["level"] == k], layout, regions, k) for k in rows)), "")
-
-
-def _level(rows: DataFrame, layout: Layout, regions: Regions, level: int) -> str:
-    try:
-        places = layout.places(rows, regions, level)
-    except InputError as unknown:
-        return str(unknown)
-    for axis, at in zip(layout.axes, places, strict=True):
-        hierarchy, depth = regions[axis], layout.depth(axis, level)
-        column = "level_name" if layout.order is None else f"{axis}_level"
-        if (rows[column] != hierarchy.levels[depth]).any():
-            return f"a row of level {level} has {axis} at another level than {hierarchy.levels[depth]!r}"
-        if "parent" in rows:
-            parents = hierarchy.frame()["parent"].fillna("").to_numpy(object)
-            if (rows["parent"].fillna("") != parents[hierarchy.tree.nodes_of(depth)][at]).any():
-                return f"a row of level {level} has another parent than its region in {REGIONS}"
-    return ""
+    return laid_out(table).misplaced(layout, regions)
 
 
 def shape_of_sizes(table: Table, manifest: Mapping[str, Any], regions: Regions) -> str:

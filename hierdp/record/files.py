@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import ENDS, SizeTable, Table, plain
+from hierdp.counts.layout import REGIONS_FILE
+from hierdp.counts.size_table import Table, plain
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pandas import DataFrame, Series
 
-TABLE, FINEST, REGIONS = "released", "finest", "regions.csv"
+TABLE, FINEST, REGIONS = "released", "finest", REGIONS_FILE
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
 MEASUREMENTS = NAME
 NOT_PRIVATE = "NOT-PRIVATE.txt"
@@ -215,56 +215,3 @@ def read_regions_of(path: Path, csv_safe: bool = False) -> dict[str, Hierarchy]:
         tree = Tree([np.asarray(part, dtype=np.int64) for part in parents])
         found[str(axis)] = Hierarchy(level_names, tuple(names), tree)
     return found
-
-
-def finest(table: DataFrame, regions: Mapping[str, Hierarchy]) -> DataFrame | None:
-    """The last level, with one column per level of regions, as in the data; None if there are no regions."""
-    if not regions:
-        return None
-    depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
-    columns: dict[str, Any] = {}
-    categories = Layout.of(table, {"axes": regions, "order": ()}).categories
-    names_of_values = (*categories, "groups", "count", "standard_error", *ENDS)
-    values = [name for name in dict.fromkeys(names_of_values) if name in table]
-    spelt = _spelt(regions, values)
-    last = table.loc[table["level"] == depth, [*regions, *values]]
-    for axis, hierarchy in regions.items():
-        at = hierarchy.positions(last[axis])
-        if (at < 0).any():
-            raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
-        columns |= {column: names.take(at) for column, names in spelt[axis].items()}
-    made: DataFrame = last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
-    return made
-
-
-def _spelt(regions: Mapping[str, Hierarchy], values: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-    """For each axis and column of a level, the names of the finest places' regions, as pandas arrays.
-
-    If two axes have levels of one name, or it is a column of values, the axis's name comes before it.
-    """
-    import pandas as pd
-
-    names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
-    taken = {level for level in names if names.count(level) > 1 or level in values}
-    return {
-        axis: {
-            f"{axis}_{level}" if level in taken else level: pd.Series(names_of_level).array
-            for level, names_of_level in hierarchy.columns().items()
-        }
-        for axis, hierarchy in regions.items()
-    }
-
-
-def finest_parts(table: Table, regions: Mapping[str, Hierarchy]) -> Iterator[DataFrame]:
-    """`finest` in parts, in which names may be categories; nothing if there are no regions."""
-    import pandas as pd
-
-    if not isinstance(table, SizeTable):
-        if (last := finest(table, regions)) is not None:
-            yield last
-        return
-    (spelt,) = _spelt(regions, ("size", "groups", *(ENDS if table.ends else ()))).values()
-    places = pd.DataFrame(spelt)
-    for cut in table.cuts(table.finest):
-        here = slice(cut.start - table.finest, cut.stop - table.finest)
-        yield table.rows(places.iloc[here], cut)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels
-from hierdp.counts.size_table import Ends, Table, frame_of, parts_of, plain, with_ends
+from hierdp.counts.rows import frame_of, laid_out, with_ends
+from hierdp.counts.size_table import Ends, Table, plain
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
 from hierdp.measurements.file import FORMAT
@@ -128,7 +129,7 @@ class Release:
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""
-        return map(plain, parts_of(self.with_ends))
+        return map(plain, laid_out(self.with_ends).parts())
 
     def __repr__(self) -> str:
         spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
@@ -154,8 +155,10 @@ class Release:
         """
         import pandas as pd
 
-        parts = [plain(part) for part in files.finest_parts(self.with_ends, self.regions)]
-        return pd.concat(parts, ignore_index=True) if parts else None
+        if not self.regions:
+            return None
+        parts = [plain(part) for part in laid_out(self.with_ends).finest(self.regions)]
+        return pd.concat(parts, ignore_index=True)
 
     @cached_property
     def holds(self) -> dict[str, bool | None]:
@@ -365,11 +368,10 @@ def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, larg
     """Write the tables and the manifest of a release into a folder that exists."""
     safe = bool(manifest["csv_safe"])
     csv = files.as_csv(release.counts, large_csv)
-    files.write_parts(parts_of(release.with_ends), into, files.TABLE, safe, csv)
+    table = laid_out(release.with_ends)
+    files.write_parts(table.parts(), into, files.TABLE, safe, csv)
     if release.regions:
-        files.write_parts(
-            files.finest_parts(release.with_ends, release.regions), into, files.FINEST, safe, csv
-        )
+        files.write_parts(table.finest(release.regions), into, files.FINEST, safe, csv)
     files.write_regions(release.regions, into, safe)
     if manifest["warning"]:
         (into / files.NOT_PRIVATE).write_text(f"{manifest['warning']}.\n", encoding="utf-8")

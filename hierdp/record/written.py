@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, same_rows, with_ends
+from hierdp.counts.rows import laid_out, with_ends
+from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, same_rows
 from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
@@ -200,10 +201,8 @@ def read(folder: Path, limit: int | None = None) -> Written:
     if table is None:
         table = read_table(path, limit)
     measurements, ends = _read(folder / files.MEASUREMENTS, limit, _measurements), None
-    if isinstance(table, SizeTable) and table.ends is not None:
-        table, ends = replace(table, ends=None), Ends(*(each.ravel() for each in table.ends))
-    elif "intervals" in manifest and set(ENDS) <= set(table.columns):
-        table, ends = table.drop(columns=ENDS), Ends(*(table[name].to_numpy() for name in ENDS))
+    if "intervals" in manifest and set(ENDS) <= set(table.columns):
+        table, ends = laid_out(table).without_ends()
     return Written(manifest, table, regions, measurements, ends=ends)
 
 

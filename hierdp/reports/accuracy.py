@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.size_table import ENDS, SizeTable
+from hierdp.counts.rows import laid_out
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section, number
-from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,7 +58,8 @@ def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
     if about is None:
         return []
     rows = []
-    for name, counts, width in _widths(table):
+    for name, counts, lower, upper in laid_out(table).levels():
+        width = upper - lower
         known = ~np.isnan(width)
         if known.any():
             large = known & (counts > 0)
@@ -71,22 +71,6 @@ def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
         return [Section("How wrong a count may be", [text], frames=[frame])]
     bars = Bars("Median width of an interval, also relative to its count", frame, "width by count (median)")
     return [Section("How wrong a count may be", [text], bars=[bars])]
-
-
-def _widths(table: Any) -> Iterator[tuple[str, Floats, Floats]]:
-    """Each level's name, counts, and widths of their intervals."""
-    if isinstance(table, SizeTable):
-        assert table.ends is not None
-        for number, name in enumerate(table.hierarchy.levels):
-            at = table.hierarchy.tree.nodes_of(number)
-            lower, upper = (each[at].ravel().astype(float) for each in table.ends)
-            yield str(name), table.counts[at].ravel().astype(float), upper - lower
-        return
-    value = "groups" if "groups" in table else "count"
-    by = next((name for name in ("level_name", "level") if name in table), None)
-    for name, held in [("all", table)] if by is None else table.groupby(by, sort=False):
-        lower, upper = (held[end].to_numpy(float) for end in ENDS)
-        yield str(name), held[value].to_numpy(float), upper - lower
 
 
 def accuracy_section(table: Any, manifest: Mapping[str, Any]) -> Section:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import ENDS, SizeTable, Table
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import ENDS, Table
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
-from models.arithmetic.arrays import Floats, Ints
+from models.arithmetic.arrays import Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,7 +55,8 @@ def _section(figures: Sequence[str] = (), bars: Sequence[Bars] = ()) -> Section:
 
 def _of_sizes(table: Table, settings: Settings) -> Section:
     """The root's groups by size; the groups and entities of the first level's regions."""
-    sizes, groups, ends = _of_root(table)
+    rows = laid_out(table)
+    sizes, groups, ends = rows.of_root()
     if not sizes.size:
         return _section()
     last = f" ({settings['max_size']} means this or more)" if "max_size" in settings else ""
@@ -62,36 +64,8 @@ def _of_sizes(table: Table, settings: Settings) -> Section:
     x_label = f"entities in a group{last}"
     return _section(
         [figures.points(sizes.astype(float), groups.astype(float), title, x_label, "groups", ends)],
-        _of_first_level(_by_region(table), "entities", ["groups"]),
+        _of_first_level(rows.of_first_level(), "entities", ["groups"]),
     )
-
-
-def _of_root(table: Table) -> tuple[Ints, Ints, figures.Ends]:
-    """The sizes that some groups have, how many, and their intervals, if there are some."""
-    if isinstance(table, SizeTable):
-        groups = np.asarray(table.counts[0], np.int64)
-        sizes = np.flatnonzero(groups > 0)
-        if table.ends is None:
-            return sizes, groups[sizes], None
-        low, high = (np.asarray(end, float)[0, sizes] for end in table.ends)
-        return sizes, groups[sizes], (low, high)
-    top = table[(table["level"] == 0) & (table["groups"] > 0)]
-    ends = (top["lower"].to_numpy(float), top["upper"].to_numpy(float)) if _ends_in(top) else None
-    if top.empty:
-        top, ends = table[table["groups"] > 0].groupby("size")[["groups"]].sum().reset_index(), None
-    return top["size"].to_numpy(), top["groups"].to_numpy(), ends
-
-
-def _by_region(table: Table) -> DataFrame:
-    """The groups and entities of the first level's regions."""
-    if isinstance(table, SizeTable):
-        regions = table.hierarchy.frame()
-        regions = regions[regions["level"] == 1]
-        counts = table.counts[1 : 1 + len(regions)]
-        groups = counts.sum(axis=1, dtype=np.int64)
-        entities = np.einsum("rs,s->r", counts, np.arange(table.sizes), dtype=np.int64)
-        return regions.assign(groups=groups, entities=entities)
-    return table.assign(entities=table["size"] * table["groups"])
 
 
 def _of_first_level(table: DataFrame, drawn: str, more: Sequence[str] = ()) -> list[Bars]:

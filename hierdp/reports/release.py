@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hierdp.counts.labels import Labels, named_regions, named_table
 from hierdp.counts.layout import Layout
-from hierdp.counts.size_table import SizeTable, Table
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import Table
 from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.whom import Whom
@@ -19,7 +18,7 @@ from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import count_proved
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 MOST_VALUES = 100
 """Longer lists among the settings are in the manifest only."""
@@ -46,7 +45,7 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     sections = [
         about_section(table, manifest, what),
         verdicts_section(manifest),
-        counts_section(_named(table, manifest.get("labels", {})), manifest["settings"]),
+        counts_section(laid_out(table).named(manifest.get("labels", {})), manifest["settings"]),
         protected_section(manifest),
         *intervals_section(table, manifest),
         accuracy_section(table, manifest),
@@ -57,14 +56,6 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     warning = manifest["warning"]
     warnings = [*([warning] if warning else []), *_cautions(manifest)]
     return page(manifest["title"] or what, sections, warnings, manifest["note"] or "")
-
-
-def _named(table: Table, labels: Labels) -> Table:
-    """The table with the names of codes."""
-    if isinstance(table, SizeTable):
-        return replace(table, hierarchy=named_regions(table.hierarchy, labels))
-    named: DataFrame = named_table(table, labels)
-    return named
 
 
 def _cautions(manifest: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas as pd
 
+from hierdp.counts.rows import Rows
 from hierdp.record import files
 
 
@@ -49,9 +50,8 @@ def in_table(change):
     def changed(folder):
         table = change(pd.read_parquet(folder / "released.parquet"))
         files.write_parts([table], folder, files.TABLE)
-        finest = files.finest(table, files.read_regions_of(folder / files.REGIONS))
-        if finest is not None:
-            files.write_parts([finest], folder, files.FINEST)
+        if regions := files.read_regions_of(folder / files.REGIONS):
+            files.write_parts(Rows(table).finest(regions), folder, files.FINEST)
 
     return changed
 

@@ -17,6 +17,7 @@ from hierdp import SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, OPEN, UNCLAIMED, check
 from hierdp.checking.budget import check_budget
 from hierdp.cli import main
+from hierdp.counts.rows import Rows
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.clustering import METHODS as CLUSTER_METHODS
@@ -205,8 +206,8 @@ def swap_regions(folder):
     for column in ("region",) if "region" in table else ("o", "d"):
         table.loc[last, column] = table.loc[last, column].replace(names)
     files.write_parts([table], folder, files.TABLE)
-    last = files.finest(table, files.read_regions_of(folder / files.REGIONS))
-    files.write_parts([last], folder, files.FINEST)
+    last = Rows(table).finest(files.read_regions_of(folder / files.REGIONS))
+    files.write_parts(last, folder, files.FINEST)
 
 
 def change_csv(folder):

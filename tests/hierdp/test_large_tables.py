@@ -15,12 +15,12 @@ from hierdp.cli.app import main
 from hierdp.counts import size_table
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.size_table import SizeTable, aligned, plain, runs_of, same_rows
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import SizeTable, aligned, plain, same_rows
 from hierdp.execution import seal
 from hierdp.record import files, properties, written
 from hierdp.record.compare import shape_of_regions
 from hierdp.reports.counts import counts_section
-from hierdp.reports.release import _named
 from tests.marks import quick
 
 
@@ -310,7 +310,7 @@ def both_forms():
 
 def test_the_runs_of_a_table():
     places, table, rows = both_forms()
-    found, other = runs_of(table, places), runs_of(rows, places)
+    found, other = laid_out(table).runs(places), laid_out(rows).runs(places)
     assert found.groups.tolist() == [12, 4, 8, 4, 3, 5]
     assert found.people.tolist() == [10, 4, 6, 4, 0, 6]
     for name in ("offsets", "sizes", "counts"):
@@ -320,7 +320,7 @@ def test_the_runs_of_a_table():
 @pytest.mark.parametrize("labels", [{}, {"B": "Bayside"}])
 def test_a_report_draws_both_forms_alike(labels):
     _, table, rows = both_forms()
-    found, other = (counts_section(_named(each, labels), {"max_size": 2}) for each in (table, rows))
+    found, other = (counts_section(laid_out(each).named(labels), {"max_size": 2}) for each in (table, rows))
     assert found.figures == other.figures
     (bars,), (same,) = found.bars, other.bars
     assert bars.title == same.title

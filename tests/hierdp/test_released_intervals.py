@@ -17,6 +17,7 @@ from hierdp import Hierarchy, InputError, SimulatedNoise, plan, release, repair
 from hierdp import open as open_release
 from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
+from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import ENDS
 from hierdp.evaluation.evaluate import evaluate
 from hierdp.execution import seal
@@ -69,7 +70,7 @@ def shift(folder, name, row, by):
     ends[name][row] += by
     table = open_release(folder).table.assign(**ends)
     files.write_parts([table], folder, files.TABLE)
-    files.write_parts(files.finest_parts(table, found.regions), folder, files.FINEST)
+    files.write_parts(laid_out(table).finest(found.regions), folder, files.FINEST)
 
 
 def claimed(folder, **about):
@@ -81,7 +82,7 @@ def claimed(folder, **about):
 def without_columns(folder):
     found = written.read(folder)
     files.write_parts([found.table], folder, files.TABLE)
-    files.write_parts(files.finest_parts(found.table, found.regions), folder, files.FINEST)
+    files.write_parts(laid_out(found.table).finest(found.regions), folder, files.FINEST)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Regions
-from hierdp.counts.size_table import Table, runs_of
+from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import Table
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
@@ -48,7 +49,7 @@ def rerun(
 
 def _groups_of(table: Table, places: Hierarchy) -> Ints:
     try:
-        return runs_of(table, places).groups
+        return laid_out(table).runs(places).groups
     except InputError as wrong:
         raise Differs(str(wrong)) from None
 

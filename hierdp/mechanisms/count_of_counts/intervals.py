@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from hierdp.counts.layout import MOST_NAMED, Selection
-from hierdp.counts.size_table import runs_of
+from hierdp.counts.rows import laid_out
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.count_of_counts.checking import plan_in
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
@@ -74,7 +74,7 @@ class CountOfCountsIntervals:
     def _groups(self) -> Ints:
         """The number of groups of each region, public or estimated."""
         (places,) = self.release.regions.values()
-        return np.asarray(runs_of(self.release.table, places).groups)
+        return np.asarray(laid_out(self.release.table).runs(places).groups)
 
     @cached_property
     def _answers(self) -> dict[int, tuple[Ints, float]]:
@@ -133,7 +133,7 @@ class CountOfCountsIntervals:
         region cover all of its sizes at once.
         """
         (places,) = self.release.regions.values()
-        runs = runs_of(self.release.table, places)
+        runs = laid_out(self.release.table).runs(places)
         each = each_miss(miss, places.tree.size, together) / self._number
         at = runs.sizes - self._sizes.smallest
         pairs = zip(runs.row[:, None], at[:, None], strict=True)
