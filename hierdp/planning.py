@@ -144,7 +144,7 @@ def epsilon_for(wanted: float, error: Callable[[float], float]) -> float:
         raise InputError("no error is known there; choose another level (`at`)")
     guess = error(1.0) / wanted  # exact if errors are proportional to 1/ε, as for ranges
     if not (LEAST <= guess <= MOST and math.isclose(error(guess), wanted, rel_tol=1e-12)):
-        guess = _root(lambda log: _log(error(math.exp(log)) / wanted), guess)
+        guess = _root(lambda log: math.log(max(error(math.exp(log)) / wanted, 1e-300)), guess)
     found = _rounded_up(guess)
     return found if error(found) <= wanted * (1 + 1e-9) else _rounded_up(found * (1 + 10.0**-DIGITS))
 
@@ -162,10 +162,6 @@ def _root(off: Callable[[float], float], near: float) -> float:
     if off(low) < 0 or off(high) > 0:
         raise InputError(f"no ε from {LEAST:g} to {MOST:g} gives this standard error")
     return math.exp(brentq(off, low, high, xtol=1e-9))
-
-
-def _log(ratio: float) -> float:
-    return math.log(max(ratio, 1e-300))
 
 
 def _rounded_up(epsilon: float) -> float:

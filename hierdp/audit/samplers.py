@@ -20,6 +20,7 @@ from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import BLOCK, ExactNoise, Noise
 from hierdp.record.case import EPSILON, Case
 from hierdp.record.release import Release
+from hierdp.record.spool import Spool
 
 Counts = tuple[int, int, tuple[int, ...]]
 """The number of counts in a block, how many whole blocks there are before one of a single count, and the
@@ -45,7 +46,7 @@ def _run(data: Counts, noise: Noise, source: Callable[[], Noise]) -> Release:
         for i, j in combinations(range(blocks), 2)
         if np.array_equal(whole[i, 1:], whole[j, 1:])
     }
-    return Release("noise", table, Ledger(EPSILON, 0.0, PERSON, (made.spend,)), (), same)
+    return Release("noise", table, Ledger(EPSILON, 0.0, PERSON, (made.spend,)), Spool(), same)
 
 
 def _from_tables() -> Noise:

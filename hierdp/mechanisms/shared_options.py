@@ -80,7 +80,18 @@ UnknownOrNoGroup = Annotated[
     ),
 ]
 
-# Whom the guarantee is for.
+# The guarantee, and whom it is for.
+
+Delta = Annotated[
+    float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.", "NUMBER")
+]
+Bounded = Annotated[
+    bool,
+    Option(
+        "Also protect whether a person is in the table at all: then the total is noisy, not public.",
+        flag="--unbounded",
+    ),
+]
 
 Person = Annotated[
     str | None,

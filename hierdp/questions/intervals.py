@@ -18,7 +18,7 @@ from hierdp.mechanisms.intervals import REST, Interval, Intervals, checked_confi
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
 from hierdp.record.release import Release
-from hierdp.record.spool import Spool, Steps
+from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Ints
@@ -144,14 +144,10 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
     steps = Steps()
     release = Written(manifest, made.counts, dict(made.regions), made.measurements)
     ends = _ends(release, confidence, simultaneous, steps)
-    every = made.steps
-    if isinstance(every, Spool):
-        for step in steps.kept:
-            every.append(step)
-    else:
-        every = [*every, *steps.kept]
+    for step in steps.kept:
+        made.steps.append(step)
     about = {"confidence": confidence, "simultaneous": simultaneous}
-    return replace(made, steps=every, ends=ends, intervals=about)
+    return replace(made, ends=ends, intervals=about)
 
 
 def _ends(release: Written, confidence: float, simultaneous: bool, solve: Solving) -> Ends:

@@ -131,8 +131,9 @@ def read_each(
             with ZipFile(whole) as file:
                 for at, name in enumerate(_names(file, lines, limit, older)):
                     info = file.getinfo(f"{at:06d}.npz")
-                    if lines is not None and info.file_size > _most_bytes(int(lines[at]["variables"])):
-                        variables = int(lines[at]["variables"])
+                    variables = 0 if lines is None else int(lines[at]["variables"])
+                    most = MOST_BYTES + MOST_OF_A_VARIABLE * variables
+                    if lines is not None and info.file_size > most:
                         raise ValueError(
                             f"{info.filename} is too large for a step of {variables:,} variables"
                         )
@@ -236,10 +237,6 @@ def _header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if npy.read_magic(file) != (1, 0):
         raise ValueError("an array has another format")
     return npy.read_array_header_1_0(file)
-
-
-def _most_bytes(variables: int) -> int:
-    return MOST_BYTES + MOST_OF_A_VARIABLE * variables
 
 
 def _about(names: list[str]) -> str:

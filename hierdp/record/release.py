@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -26,11 +26,10 @@ from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
-from hierdp.record.proofs import write
 from hierdp.record.signature import name_of, private_key
 from hierdp.record.signature import sign as sign_folder
 from hierdp.record.spool import Spool
-from hierdp.record.step import Proved, Step
+from hierdp.record.step import Proved
 from hierdp.reports.solved import count_proved
 from hierdp.versions import versions
 from models.programs.layout import processors
@@ -77,9 +76,9 @@ class Release:
         The released counts, in a column `count` or, for groups by region and size, `groups`; see `table`.
     ledger : Ledger
         The budget, the neighbouring relation, every measurement.
-    steps : sequence of Step
-        Every post-processing problem with its proved answer. Of a large release, a
-        `hierdp.record.spool.Spool`, which has only their number, their results and the file of answers.
+    steps : Spool
+        Every post-processing problem with its proved answer, as a sequence of `Step`; a large release keeps
+        only their number, their results and the file of answers.
     settings : mapping
         The mechanism's public parameters.
     regions : mapping of str to Hierarchy
@@ -105,7 +104,7 @@ class Release:
     mechanism: str
     counts: Table
     ledger: Ledger
-    steps: Sequence[Step]
+    steps: Spool
     settings: Mapping[str, Any] = field(default_factory=dict)
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
     taken_as_public: Mapping[str, str] = field(default_factory=dict)
@@ -141,8 +140,7 @@ class Release:
     @property
     def proved(self) -> tuple[Proved, ...]:
         """One line per post-processing problem."""
-        steps = self.steps
-        return tuple(steps.proved if isinstance(steps, Spool) else (step.proved for step in steps))
+        return tuple(self.steps.proved)
 
     def taking_as_public(self, **words: str) -> Self:
         """The same release, with further entries under `taken_as_public` in its manifest."""
@@ -358,10 +356,8 @@ def standard_errors(table: Any, budget: Mapping[str, Any] | None) -> str:
 
 def write_proofs(release: Release, into: Path) -> None:
     """Write the answers and witnesses of a release's steps into a folder that exists."""
-    if isinstance(release.steps, Spool):
+    if release.steps:
         release.steps.write(into / files.PROOFS)
-    elif release.steps:
-        write(release.steps, into / files.PROOFS)
 
 
 def write_tables(release: Release, manifest: Mapping[str, Any], into: Path, large_csv: bool = False) -> None:

@@ -1,9 +1,10 @@
-"""The solved steps of a large release, in a temporary file."""
+"""The solved steps of a release: in memory, or, of a large one, in a temporary file."""
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, overload
@@ -11,7 +12,7 @@ from typing import Any, TypeVar, overload
 from hierdp import execution
 from hierdp.errors import InputError
 from hierdp.record.files import PROOFS
-from hierdp.record.proofs import ProofsFile, SavedStep, read
+from hierdp.record.proofs import ProofsFile, SavedStep, read, write
 from hierdp.record.step import Proved, Solving, Step, run_task
 from models import Model
 
@@ -22,41 +23,63 @@ NO_LIMIT = 1 << 62
 
 
 class Spool(Sequence[Step]):
-    """Steps that are saved as soon as they are solved, so that only one of them is in memory.
+    """Steps in memory; once they have many variables, they are saved instead, as soon as they are solved.
 
-    Their problems are not kept: only their answers are, and their number and results are known. The file is
-    the `proofs.zip` of the release. It is in a folder of its own in the system's folder for temporary files
-    (``TMPDIR``), which is deleted with this object. It contains noisy counts, but no true ones.
+    Only answers are saved, not problems. The file is the `proofs.zip` of the release, in a folder of its own
+    under ``TMPDIR``, which is deleted with this object. It contains noisy counts, but no true ones.
 
+    - most: the largest number of variables of the steps in memory.
     - proved: the steps' lines in the manifest.
     """
 
-    def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="hierdp-")
-        self._path = Path(self._folder.name) / PROOFS
-        self._file: ProofsFile | None = ProofsFile(self._path)
+    def __init__(self, steps: Iterable[Step] = (), most: float = math.inf) -> None:
         self.proved: list[Proved] = []
+        self._held: list[Step] = []
+        self._room = most
+        self._folder: TemporaryDirectory[str] | None = None
+        self._file: ProofsFile | None = None
+        for step in steps:
+            self.append(step)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the steps have their problems."""
+        return self._folder is None
 
     def append(self, step: Step) -> None:
-        """Save a step."""
-        assert self._file is not None, "the file is complete"
-        self._file.add(step)
+        """Keep a step."""
+        assert self.in_memory or self._file is not None, "the file is complete"
         self.proved.append(step.proved)
+        self._room -= step.proved.variables
+        self._held.append(step)
+        if self._room < 0 and self._folder is None:
+            self._folder = TemporaryDirectory(prefix="hierdp-")
+            self._file = ProofsFile(self._path)
+        while self._file is not None and self._held:
+            self._file.add(self._held.pop(0))
 
-    def close(self) -> None:
+    @property
+    def _path(self) -> Path:
+        assert self._folder is not None
+        return Path(self._folder.name) / PROOFS
+
+    def _close(self) -> None:
         """Complete the file: no further step is saved."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def write(self, path: Path) -> None:
-        """Copy the file, with the bytes that `hierdp.record.proofs.write` gives for the same steps."""
-        self.close()
-        shutil.copyfile(self._path, path)
+        """Write the answers, as `hierdp.record.proofs.write`."""
+        if self.in_memory:
+            write(self._held, path)
+        else:
+            self._close()
+            shutil.copyfile(self._path, path)
 
     def saved(self) -> Iterator[SavedStep]:
-        """The answers, one at a time; the file is complete then."""
-        self.close()
+        """The answers of saved steps, one at a time; the file is complete then."""
+        self._close()
         return read(self._path, limit=NO_LIMIT)
 
     def __len__(self) -> int:
@@ -69,10 +92,12 @@ class Spool(Sequence[Step]):
     def __getitem__(self, at: slice) -> list[Step]: ...
 
     def __getitem__(self, at: int | slice) -> Step | list[Step]:
-        """Refuse: the problems are not kept.
+        """One or some of the steps in memory.
 
-        Raises `InputError` in any case.
+        Raises `InputError` if they were saved: their problems are not kept.
         """
+        if self.in_memory:
+            return self._held[at]
         raise InputError(
             "the steps of a large release are saved without their problems; use `Release.proved` for their "
             "results, or `hierdp.verify` to solve a sample of them again"
@@ -80,7 +105,7 @@ class Spool(Sequence[Step]):
 
 
 class Steps:
-    """Solves steps and collects them: in memory, or all of them in a `Spool` when they have many variables.
+    """Solves steps and collects them in a `Spool`.
 
     - most: the largest number of variables of the steps in memory. Default: `MOST`.
     """
@@ -89,27 +114,18 @@ class Steps:
     """Largest number of variables of the steps in memory: about 250 MB with data, answers and prices."""
 
     def __init__(self, solving: Solving = Step.solve, most: int | None = None) -> None:
-        self.kept: list[Step] | Spool = []
-        self._solving, self._room = solving, self.MOST if most is None else most
+        self.kept = Spool(most=self.MOST if most is None else most)
+        self._solving = solving
 
     def __call__(self, name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         """Solve a step, and keep it."""
         step = self._solving(name, model, problems)
-        self.add(step)
+        self.kept.append(step)
         return step
 
     def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[T]:
         """`hierdp.record.step.run_each`; every step is kept."""
         for found, steps in execution.each(run_task, tasks, what, (work, self._solving)):
             for step in steps:
-                self.add(step)
+                self.kept.append(step)
             yield found
-
-    def add(self, step: Step) -> None:
-        """Keep a step."""
-        self._room -= step.proved.variables
-        if self._room < 0 and isinstance(self.kept, list):
-            held, self.kept = self.kept, Spool()
-            while held:
-                self.kept.append(held.pop(0))
-        self.kept.append(step)

@@ -21,7 +21,6 @@ from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep
 from hierdp.record.release import Release
 from hierdp.record.replay import Replay, SavedAnswer
-from hierdp.record.spool import Spool
 from hierdp.record.step import Step
 from hierdp.record.written import Written
 from hierdp.verification.judge import KnownBounds, Verdict, judge, refuted
@@ -121,7 +120,7 @@ def steps_of(release: Release) -> Sequence[Step]:
 
     Raises `InputError` if the release is large, and hierdp does not know its mechanism.
     """
-    if not isinstance(release.steps, Spool):
+    if release.steps.in_memory:
         return release.steps
     mechanism = released_by(release.mechanism)
     if mechanism is None or mechanism.checking is None:

@@ -30,7 +30,7 @@ from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.post_processing import METHODS as LEVEL_METHODS
 from hierdp.privacy.conversion import PAPERS
 from hierdp.record import files, proofs, written
-from hierdp.record.spool import Steps
+from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import Step
 from hierdp.tables import flows
 from models import Chebyshev
@@ -546,7 +546,7 @@ def test_the_steps_of_a_mechanism_from_elsewhere_are_not_checked(tmp_path):
     made = release(PEOPLE, "clustering", epsilon=1, axes=[("s", ["s"])], regions_from_data=True)
     model = Elsewhere([5, 3, -2], total=4)
     step = Step("theirs", model, solve(model, "highs"))
-    folder = replace(made, mechanism="theirs", steps=(step,)).write(tmp_path / "out")
+    folder = replace(made, mechanism="theirs", steps=Spool([step])).write(tmp_path / "out")
     assert [line.why for line in check(folder) if line.check == "certificates"] == [
         "this version does not know the mechanism 'theirs', which makes the problems from the measurements"
     ]

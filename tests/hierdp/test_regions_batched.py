@@ -14,6 +14,7 @@ from hierdp.mechanisms.count_of_counts import top_down
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions, steps_of
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.record.spool import Spool
 from hierdp.record.step import Step
 from models import Isotonic, Tree
 from tests.marks import quick
@@ -103,7 +104,7 @@ def test_a_check_refuses_a_changed_step_of_many_regions(broken, tmp_path, monkey
         offsets[1] += 1
     changed = Isotonic(noisy, model.p, lower=0, upper=upper, integer=True, offsets=offsets)
     steps[at] = Step.solve(steps[at].name, changed, names)
-    folder = replace(honest, steps=steps).write(tmp_path / "changed")
+    folder = replace(honest, steps=Spool(steps)).write(tmp_path / "changed")
     fails = {line.check: line.why for line in check(folder) if line.verdict == FAILS}
     assert list(fails) == ["certificates", "table from steps"]
     assert fails["certificates"].startswith(f"step {steps[at].name!r}, {names[broken == 'cut']!r}: ")

@@ -28,6 +28,7 @@ from hierdp.errors import InputError
 from hierdp.execution import atomic_rename, folder
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.top_down import inf_tda
+from hierdp.record.spool import Spool
 from hierdp.record.step import NotProved
 from hierdp.tables import Flows, GroupSizes
 from tests.marks import quick
@@ -93,7 +94,7 @@ def test_manifest_of_group_sizes(made):
 def test_a_manifest_lists_a_step_that_is_not_proved(made):
     first, *others = made.steps
     solution = replace(first.solution, certificate=first.model.certificate([0, 9, 9]))
-    manifest = replace(made, steps=(replace(first, solution=solution), *others)).manifest()
+    manifest = replace(made, steps=Spool([replace(first, solution=solution), *others])).manifest()
     assert manifest["all_proved_optimal"] is False
     assert [s["proved_optimal"] for s in manifest["solved"]] == [False, True, True, True]
 

@@ -355,7 +355,7 @@ def test_a_parent_without_persons_needs_no_step():
     )
     steps = Steps()
     assert not whole_histograms(steps, "A", family, PASSES.passes, (0, 3)).any()
-    assert steps.kept == []
+    assert not steps.kept
 
 
 def test_queries_for_rounding_nest():

@@ -37,16 +37,6 @@ NUMBER = "how many cuts to keep"
 """The last choice, as named in the budget."""
 
 
-def rounds_of(bins: int) -> int:
-    """The number of rounds of cuts: ⌊log₂ n⌋, but at least one."""
-    return max(1, bins.bit_length() - 1)
-
-
-def cut_query(number: int) -> str:
-    """The name of a round of cuts in the budget."""
-    return f"where to cut each cluster, round {number}"
-
-
 def php(
     shape: tuple[int, ...], epsilon: float, measure: Measure, _: Solving, share: float = 0.5
 ) -> Published:
@@ -59,7 +49,7 @@ def php(
     """
     share, bins = check_share(share), math.prod(shape)
     for_clusters, for_sums = split(epsilon, 2, (share, 1 - share))
-    rounds = rounds_of(bins)
+    rounds = max(1, bins.bit_length() - 1)  # ⌊log₂ n⌋, but at least one
     of_a_round = split(for_clusters / 2, rounds)[0]
     # The mean |error| due to a cluster's noise, summed over its bins. (Noise beyond the largest scale is
     # refused.)
@@ -70,7 +60,11 @@ def php(
         ends = [(first, end) for first, end in ends if end - first > 1]
         scores = partial(cut_scores, clusters=ends, penalty=penalty)
         choice = query.choices(
-            cut_query(number), SENSITIVITY, of_a_round, [end - first for first, end in ends], scores
+            f"where to cut each cluster, round {number}",
+            SENSITIVITY,
+            of_a_round,
+            [end - first for first, end in ends],
+            scores,
         )
         made.append(Round(ends, measure(choice).answers.tolist()))
         ends = made[-1].parts

@@ -25,9 +25,9 @@ from hierdp.mechanisms.range_query.wavelet import wavelet
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release
-from hierdp.record.step import Solving, Step
+from hierdp.record.spool import Steps
+from hierdp.record.step import Solving
 from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
-from models import Model
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -185,16 +185,11 @@ def range_query(
     given = {"branching": branching, "budget": budget, "repair": repair, "strategy": strategy}
     picked = chosen(method, **given)
     options = {name: value for name, value in given.items() if value is not None}
-    measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), list[Step]()
-
-    def solve(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
-        steps.append(Step.solve(name, model, problems))
-        return steps[-1]
-
-    table, settings = published(picked, data.axes, epsilon, measure, solve, **options)
+    measure, steps = Measuring(data.counts.ravel(), noise or ExactNoise()), Steps()
+    table, settings = published(picked, data.axes, epsilon, measure, steps, **options)
     made = measure.measurements
     ledger = Ledger(epsilon, 0.0, PERSON, made.spends)
-    return RangeRelease(picked.name, table, ledger, tuple(steps), settings, measurements=made)
+    return RangeRelease(picked.name, table, ledger, steps.kept, settings, measurements=made)
 
 
 def published(

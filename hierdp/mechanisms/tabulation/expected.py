@@ -9,6 +9,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
     PlannedLevels,
@@ -52,7 +53,7 @@ NONE = (
 def expected(
     *,
     epsilon: float,
-    delta: Annotated[float, Option("The δ of (ε, δ)-DP.", "NUMBER")],
+    delta: shared.Delta,
     levels: PlannedLevels = None,
     regions: PlannedRegions = None,
     attributes: Annotated[
@@ -92,7 +93,7 @@ def expected(
     largest: Annotated[
         bool, Option("With `optimize`: the least of the largest weighted variance, in place of the sum.")
     ] = False,
-    bounded: Annotated[bool, Option("The total is noisy, not public.", flag="--unbounded")] = True,
+    bounded: shared.Bounded = True,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level and query of a tabulation; of GLS, the exact standard errors."""

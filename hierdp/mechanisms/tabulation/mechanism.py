@@ -53,9 +53,7 @@ def from_table(
     source: Any,
     *,
     epsilon: float,
-    delta: Annotated[
-        float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-10.", "NUMBER")
-    ],
+    delta: shared.Delta,
     noise: Noise | None = None,
     attributes: Annotated[
         Sequence[str] | None,
@@ -86,13 +84,7 @@ def from_table(
     person: shared.Person = None,
     rows_per_person: shared.RowsPerPerson = None,
     most_per_row: shared.MostPerRow = None,
-    bounded: Annotated[
-        bool,
-        Option(
-            "Also protect whether a person is in the table at all: then the total is noisy, not public.",
-            flag="--unbounded",
-        ),
-    ] = True,
+    bounded: shared.Bounded = True,
     plan: Annotated[
         Any,
         Option(

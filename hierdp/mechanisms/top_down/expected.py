@@ -14,6 +14,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.query import Query
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
     LevelWeights,
@@ -71,7 +72,7 @@ NO_BOUND = "No bound on the error is known for {why}."
 def expected(
     *,
     epsilon: float,
-    delta: Annotated[float, Option("The δ of (ε, δ)-DP.", "NUMBER")],
+    delta: shared.Delta,
     axes: Annotated[
         Mapping[str, Any],
         Option(
@@ -87,7 +88,7 @@ def expected(
     distinct: Annotated[
         bool, Option("With `trips`: all trips of one person are in different cells.")
     ] = False,
-    bounded: Annotated[bool, Option("The total is noisy, not public.", flag="--unbounded")] = True,
+    bounded: shared.Bounded = True,
     shares: Annotated[
         Sequence[float] | None,
         Option("Relative budget of a level, from the top. Default: equal.", "NUMBER", flag="--share"),

@@ -65,9 +65,7 @@ def from_table(
     source: Any,
     *,
     epsilon: float,
-    delta: Annotated[
-        float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.", "NUMBER")
-    ],
+    delta: shared.Delta,
     noise: Noise | None = None,
     axes: Annotated[
         Mapping[str, AxisLike],
@@ -109,13 +107,7 @@ def from_table(
             "With `person`, it is enforced: a person counts once per cell."
         ),
     ] = False,
-    bounded: Annotated[
-        bool,
-        Option(
-            "Also protect whether a person is in the table at all: then the total is noisy, not public.",
-            flag="--unbounded",
-        ),
-    ] = True,
+    bounded: shared.Bounded = True,
     shares: Annotated[
         Sequence[float] | None,
         Option(

@@ -47,12 +47,10 @@ def histograms(folder: Path | None, wanted: tuple[str, ...], seed: int, bins: in
         source = REBUILT.get(name, name)
         if here and source in names(here):
             counts = dpbench(here, source).ravel()
-            found[name] = _finer(name, counts, seed) if name in REBUILT else counts
+            if name in REBUILT:
+                counts = search_log(counts, seed) if name.startswith("Search") else net_trace(counts)
+            found[name] = counts
     return found or drawn(seed, bins)
-
-
-def _finer(name: str, counts: Ints, seed: int) -> Ints:
-    return search_log(counts, seed) if name.startswith("Search") else net_trace(counts)
 
 
 def drawn(seed: int, bins: int) -> dict[str, Ints]:
