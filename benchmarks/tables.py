@@ -120,12 +120,16 @@ def readers(results: Path) -> DataFrame:
     import pandas as pd
 
     found = pd.read_csv(results / "readers.csv")
-    found["of"] = "." + found["file"] + ", " + found["objective"]
+    found["of"] = "." + found["file"]
+    stored = found["reads"] == "the stored objective"
+    found["reads"] = found["reads"].where(stored, found["reads"] + ", " + found["objective"])
+    found = found.groupby(["reader", "version", "of", "reads"], as_index=False)["files"].sum()
     found["said"] = found["files"].astype(str) + found["reads"].map(
         lambda reads: "" if reads == "the stored objective" else f": {reads}"
     )
-    cells = found.groupby(["reader", "version", "of"])["said"].agg("; ".join).unstack(fill_value="")
-    return cells.reset_index().rename_axis(columns=None)
+    found = found.sort_values("reads", key=lambda reads: reads != "the stored objective", kind="stable")
+    cells = found.groupby(["reader", "version", "of"])["said"].agg("; ".join).unstack(fill_value="-")
+    return cells[[".mps", ".mps.gz", ".lp", ".nl", ".cbf"]].reset_index().rename_axis(columns=None)
 
 
 def table(name: str, results: Path = RESULTS) -> str:

@@ -64,7 +64,11 @@ def test_the_released_qpbenchmark_runs_them_and_the_exact_gap_is_beside_its_metr
 @pytest.mark.parametrize(
     ("name", "data", "solvers"),
     [
-        ("isotonic", "simulated[n=30]", {"hierdp", "SciPy", "scikit-learn", "HiGHS", "OSQP", "Clarabel"}),
+        (
+            "isotonic",
+            "simulated[n=30]",
+            {"hierdp", "SciPy", "scikit-learn", "R", "HiGHS", "OSQP", "Clarabel"},
+        ),
         ("hierarchy", "simulated[depth=1]", {"hierdp", "HiGHS", "OSQP", "Clarabel"}),
     ],
 )
@@ -75,7 +79,12 @@ def test_benchopt_runs_them(tmp_path, name, data, solvers):
     (made,) = (folder / "outputs").glob("*.parquet")
     rows = pd.read_parquet(made)
     rows["solver"] = rows["solver_name"].str.partition("[")[0]
-    assert solvers - set(rows["solver"]) <= {"scikit-learn", "OSQP", "Clarabel"}  # those that are optional
+    assert solvers - set(rows["solver"]) <= {
+        "scikit-learn",
+        "R",
+        "OSQP",
+        "Clarabel",
+    }  # those that are optional
     ours = rows[rows["solver"] == "hierdp"]
     assert (ours["objective_gap"].abs() < 1e-12).all()  # the optimum itself, in doubles
     others = rows[~rows["solver_name"].str.contains("eps=0.001")]
