@@ -38,6 +38,7 @@ from hierdp.privacy.conversion import best_order, rho_of
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import ExactNoise
 from hierdp.privacy.whom import PERSON, ROW
+from tests.hierdp import changing
 
 HOMES = pd.DataFrame({"state": ["A", "A", "A", "B"], "home": [1, 1, 2, 3]})
 SIZES = {"levels": ["state"], "group": ["home"], "max_size": 3, "regions_from_data": True,
@@ -278,10 +279,7 @@ def test_a_release_that_is_written_is_in_the_account(opened, tmp_path):
 
 def test_check_knows_the_account_entry(opened, tmp_path):
     folder = release(HOMES, "group-size", epsilon=0.4, account=opened(), **SIZES).write(tmp_path / "out")
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["account"]["left"] = 0.6
-    path.write_text(json.dumps(manifest))
+    changing.change_manifest(folder, lambda manifest: manifest["account"].update(left=0.6))
     seal.seal(folder)
     found = {line.check: line for line in check(folder)}
     assert "'account' has 'left', which no release has" in found["manifest"].why
@@ -371,10 +369,7 @@ def test_check_says_that_a_release_was_charged_too_little(written, monkeypatch):
 def change_manifest(folder, place, change):
     """A copy with a changed manifest, sealed anew."""
     shutil.copytree(folder, place)
-    path = place / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
+    changing.change_manifest(place, change)
     seal.seal(place)
     return place
 

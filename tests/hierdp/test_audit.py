@@ -137,15 +137,15 @@ def test_columns_are_separate_events():
     assert not list(all_over({}))
 
 
-def test_a_known_event_is_chosen_if_it_gives_the_best_bound():
+def coins():
     """Of two coins, each right with probability 3/4, the pair reveals more than either coin or their sum."""
     rng = np.random.default_rng(0)
+    draw = lambda right: {"a": float(rng.random() < right), "b": float(rng.random() < right)}  # noqa: E731
+    return [draw(0.25) for _ in range(400)], [draw(0.75) for _ in range(400)]
 
-    def runs(right):
-        for _ in range(400):
-            yield {"a": float(rng.random() < right), "b": float(rng.random() < right)}
 
-    sides = list(runs(0.25)), list(runs(0.75))
+def test_a_known_event_is_chosen_if_it_gives_the_best_bound():
+    sides = coins()
     known = list(all_over({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
     event = chosen(sides, Claim(1.0, 0.0), 0.001, known)
     assert len(event.conditions) == 2
@@ -191,14 +191,7 @@ def test_noise_that_cancels_out_is_found(more):
 
 
 def test_thresholds_that_hold_together_are_found_by_training():
-    """Of two coins, each right with probability 3/4, the pair reveals more than either coin or their sum."""
-    rng = np.random.default_rng(0)
-
-    def runs(right):
-        for _ in range(400):
-            yield {"a": float(rng.random() < right), "b": float(rng.random() < right)}
-
-    sides = list(runs(0.25)), list(runs(0.75))
+    sides = coins()
     for swapped, likely in ((False, 0.0), (True, 1.0)):
         table = [np.array([list(run.values()) for run in side]) for side in sides]
         event = _together(["a", "b"], tuple(table), Claim(1.0, 0.0), 0.001, swapped)

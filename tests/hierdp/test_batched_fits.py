@@ -15,6 +15,7 @@ from hierdp.execution import seal
 from hierdp.mechanisms.group_size import post_processing
 from hierdp.record import files
 from models.arithmetic import kernels
+from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 
 
@@ -106,9 +107,7 @@ def test_one_region_with_another_answer_is_found_and_named(tmp_path, region, by)
 @pytest.mark.parametrize("by", [-1, 1])
 def test_another_number_of_problems_is_found(tmp_path, by):
     folder = made(homes(12)).write(tmp_path / "out")
-    manifest = json.loads((folder / files.MANIFEST).read_text())
-    manifest["solved"][0]["problems"] += by
-    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    change_manifest(folder, lambda manifest: manifest["solved"][0].update(problems=6 + by))
     why = failed(folder)["certificates"]
     assert why.endswith(f": 6 problems, the manifest says {6 + by}")
 

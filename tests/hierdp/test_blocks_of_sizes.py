@@ -28,6 +28,7 @@ from hierdp.verification.verify import steps_of
 from models import HierarchyQIP
 from models.instances import packed
 from solvers import fast
+from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 
 METHODS_IN_BLOCKS = quick(["M_c^dp", "M_H^dp"])
@@ -219,9 +220,7 @@ def test_only_one_step_has_to_fit_the_limit(tmp_path):
 @pytest.mark.usefixtures("blocks")
 def test_a_table_of_another_size_than_its_settings_is_found_before_arrays_are_made(tmp_path):
     folder = made().write(tmp_path / "out")
-    manifest = json.loads((folder / files.MANIFEST).read_text())
-    manifest["settings"]["max_size"] = 10**4
-    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    change_manifest(folder, lambda manifest: manifest["settings"].update(max_size=10**4))
     (folder / "SHA256SUMS").unlink()
     seal.seal(folder)
     why = "the table does not have one row for each region and size, in order"

@@ -8,6 +8,7 @@ import pytest
 from hierdp import Hierarchy, SimulatedNoise, release
 from hierdp.checking import FAILS, check
 from hierdp.execution import seal
+from tests.hierdp.changing import change_manifest
 
 TRIPS = pd.DataFrame({"o": ["a", "b", "a", "a", "b"] * 5, "d": ["a", "a", "b", "b", "a"] * 5})
 PLACES = Hierarchy.from_columns({"place": ["a", "b"]}, ["place"])
@@ -80,10 +81,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_warning_fails(tmp_path, name):
     folder = made(epsilon=30).write(tmp_path / "out", report=False)
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
-    CHANGES[name](stated)
-    path.write_text(json.dumps(stated))
+    change_manifest(folder, CHANGES[name])
     seal.seal(folder)
     assert {line.check: line.verdict for line in check(folder)}["warnings"] == FAILS
 
@@ -102,10 +100,7 @@ def test_a_simulated_run_says_so_beside_its_tables(tmp_path):
 
 def test_release_without_warnings_from_older_versions_passes(tmp_path):
     folder = made(epsilon=30).write(tmp_path / "out", report=False)
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
-    del stated["cautions"]
-    path.write_text(json.dumps(stated))
+    change_manifest(folder, lambda stated: stated.pop("cautions"))
     (folder / "NOT-PRIVATE.txt").unlink()
     seal.seal(folder)
     assert FAILS not in {line.verdict for line in check(folder)}

@@ -24,6 +24,7 @@ from hierdp.mechanisms.top_down.unit import Unit as TripUnit
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.conversion import TIGHTER, epsilon_of, rho_of
 from hierdp.privacy.noise import ExactNoise
+from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 
 NAMES = [f"{case.name}: {case.change}" for case in CASES]
@@ -224,10 +225,7 @@ def test_accounts_signatures_and_publishers_words():
 def test_a_ledger_that_contradicts_its_budget(tmp_path):
     made = FIRST["range-query"].release(0, SimulatedNoise(1))
     made.write(tmp_path / "out")
-    file = tmp_path / "out" / "manifest.json"
-    stated = json.loads(file.read_text(encoding="utf-8"))
-    stated["budget"]["spends"][0]["epsilon"] *= 2
-    file.write_text(json.dumps(stated), encoding="utf-8")
+    change_manifest(tmp_path / "out", lambda stated: stated["budget"]["spends"][0].update(epsilon=99.0))
     found = explain(tmp_path / "out")
     assert not found.sound
     assert "Do not rely on this release: its ledger contradicts its own budget." in " ".join(

@@ -1,7 +1,5 @@
 """Releases for persons: options, ledgers, accounts and checks. See `test_what_one_person_changes.py`."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +14,7 @@ from hierdp.errors import InputError
 from hierdp.privacy.account import open_account
 from hierdp.privacy.budget import Ledger, PersonRows, of_one_row
 from hierdp.privacy.threshold import Changes
+from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 
 PLACES = Hierarchy.flat("place", ["A", "B"])
@@ -172,10 +171,7 @@ LIES = [
 def test_a_check_finds_a_false_claim_on_persons(tmp_path, mechanism, lie, where, why):
     options = {"range-query": BINS, "top-down": PLACE}[mechanism]
     made = release(table(*OTHERS), mechanism, epsilon=1.0, person="id", rows_per_person=3, **options)
-    file = made.write(tmp_path / "out") / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    manifest["budget"]["person"] |= lie
-    file.write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")
+    change_manifest(made.write(tmp_path / "out"), lambda manifest: manifest["budget"]["person"].update(lie))
     lines = [line for line in check(tmp_path / "out") if line.check == where and line.verdict == "FAILS"]
     assert any(why in line.why for line in lines), lines
 

@@ -15,6 +15,7 @@ from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
 from hierdp.privacy.account import Account, open_account
 from hierdp.record.cautions import FROM_DATA
+from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 
 ALL = pd.DataFrame({"town": ["a", "a", "a", "b", "b", "lone"], "home": ["1", "1", "2", "3", "3", "4"]})
@@ -127,11 +128,8 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_missing_warning_fails(name, tmp_path):
     folder = made(ALL, "group-size", SEEN["group-size"]).write(tmp_path / "seen", report=False)
-    path = folder / "manifest.json"
-    stated = json.loads(path.read_text())
     failing, change = CHANGES[name]
-    change(stated)
-    path.write_text(json.dumps(stated))
+    change_manifest(folder, change)
     seal.seal(folder)
     assert {line.check: line.verdict for line in check(folder)}[failing] == FAILS
 

@@ -16,6 +16,7 @@ from hierdp.publication.formats import write_copy
 from hierdp.questions.tables import Questions
 from hierdp.tables import read_labels
 from hierdp.tables.labels import labels_for
+from tests.hierdp.changing import change_manifest
 
 TOWNS = Hierarchy.from_columns({"state": ["1", "1", "2"], "town": ["11", "12", "21"]}, ["state", "town"])
 LABELS = {"11": "Aix", "12": "Brest", "21": "=cmd|x", "2": "South"}
@@ -64,8 +65,7 @@ def test_a_report_has_the_names_and_passes_its_check(folder):
 
 @pytest.mark.parametrize("labels", [["11"], {"11": 5}, "Aix"])
 def test_labels_that_are_no_names_fail_the_check(folder, labels):
-    path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"labels": labels}))
+    change_manifest(folder, lambda manifest: manifest.update(labels=labels))
     said = [line.why for line in check(folder) if line.check == "manifest" and line.verdict == FAILS]
     assert said == ["'labels' is not a list of names by code"]
 

@@ -13,6 +13,7 @@ from hierdp.checking import FAILS, check
 from hierdp.cli.app import main
 from hierdp.execution import seal
 from hierdp.privacy.account import open_account
+from tests.hierdp.changing import change_manifest
 
 HOMES = pd.DataFrame(
     {
@@ -180,9 +181,8 @@ def test_other_measurements_than_those_named_fail(tmp_path, change):
     )
     second = hierdp.open(first).repair("H_b^c").write(tmp_path / "second")
     if change == "sums":
-        manifest = json.loads((second / "manifest.json").read_text())
-        manifest["same_noise_as"]["sums"] = (foreign / seal.SUMS).read_text()
-        (second / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        sums = (foreign / seal.SUMS).read_text()
+        change_manifest(second, lambda manifest: manifest["same_noise_as"].update(sums=sums))
     else:
         (second / "measurements.parquet").write_bytes((foreign / "measurements.parquet").read_bytes())
     seal.seal(second)

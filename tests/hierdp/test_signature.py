@@ -15,6 +15,7 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.record import files, signature
+from tests.hierdp.changing import change_manifest
 
 pytest.importorskip("cryptography")
 from cryptography.hazmat.primitives import serialization
@@ -103,9 +104,7 @@ def test_a_signature_that_was_removed_is_missed(signed):
 
 def test_a_manifest_that_names_another_key_fails(signed):
     folder, public = signed
-    manifest = json.loads((folder / files.MANIFEST).read_text())
-    manifest["signed_with"] = "0" * 64
-    (folder / files.MANIFEST).write_text(json.dumps(manifest))
+    change_manifest(folder, lambda manifest: manifest.update(signed_with="0" * 64))
     lines = [line for line in check(folder, public_key=public) if line.check == "signature"]
     assert any("names another key" in line.why for line in lines)
 

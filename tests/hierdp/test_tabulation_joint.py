@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hierdp import plan
+from hierdp import execution, plan
 from hierdp.checking import HOLDS, check
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation import joint
@@ -113,8 +113,10 @@ def test_least_squares_that_the_fast_path_does_not_take_are_solved_and_proved(mo
     assert failure.value.status == "infeasible"
 
 
-@pytest.mark.parametrize("method", quick(["TopDown", "Joint"], first=1))
-def test_contradicting_constraints_are_named_with_their_region(method):
+@pytest.mark.parametrize(
+    ("method", "workers"), quick([("TopDown", 1), ("Joint", 1), ("TopDown", 2)], first=1)
+)
+def test_contradicting_constraints_are_named_with_their_region(method, workers):
     """Ages add up to more than groups allow; the bounds of no single sum show it."""
     true, measured = tables(1)
     held = constraints(true, 1, sums=((0,), (1,)))
@@ -123,7 +125,10 @@ def test_contradicting_constraints_are_named_with_their_region(method):
     lower[2][4, 3:] = 30
     upper[2][4, :3] = [5, 6, 7]
     held = replace(held, zeros=np.zeros(6, bool), lower=lower, upper=upper)
-    with pytest.raises(InputError, match="county 4: sum 0 at most 5") as failure:
+    with (
+        execution.using(workers=workers),
+        pytest.raises(InputError, match="county 4: sum 0 at most 5") as failure,
+    ):
         solved(measured, held, method)
     words = str(failure.value)
     assert "county 4: sum 1 at most 6" in words

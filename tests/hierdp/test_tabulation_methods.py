@@ -384,19 +384,3 @@ def test_other_processes_give_the_same(method, solver):
         there, others = solved(measured, held, method, solving=solving_of(solver))
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert [step.name for step in steps] == [step.name for step in others]
-
-
-@pytest.mark.slow
-def test_contradictions_that_other_processes_find_are_named():
-    true, measured = tables(1)
-    held = constraints(true, 1, sums=((0,), (1,)))
-    lower = [np.zeros(held.sums.answers(t).shape) for t in true]
-    upper = [np.full(side.shape, np.inf) for side in lower]
-    lower[2][4, 3:] = 30
-    upper[2][4, :3] = [5, 6, 7]
-    held = replace(held, zeros=np.zeros(6, bool), lower=lower, upper=upper)
-    with (
-        execution.using(workers=2),
-        pytest.raises(InputError, match=r"county in B: .*county 4: sum 0 at most"),
-    ):
-        solved(measured, held, "TopDown")

@@ -1,7 +1,5 @@
 """Structural zeros of top-down releases: cells that cannot be are neither measured nor filled."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +10,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.top_down.levels import Children, Level
 from hierdp.mechanisms.top_down.zeros import Pair, Zeros
 from hierdp.privacy.noise import SimulatedNoise
+from tests.hierdp.changing import change_manifest
 
 PLACES = Hierarchy.from_columns(
     {"state": ["A", "A", "A", "B", "C", "C"], "town": ["a", "b", "c", "d", "e", "f"]}, ["state", "town"]
@@ -62,9 +61,7 @@ def test_no_trip_stays_and_the_release_is_checked(tmp_path, method):
 def test_a_changed_setting_of_zeros_is_noticed(tmp_path):
     made = released(trips(), zeros="origin=destination")
     folder = made.write(tmp_path / "made")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["settings"]["zeros"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    change_manifest(folder, lambda manifest: manifest["settings"].pop("zeros"))
     assert "table from steps" in failures(folder)
 
 

@@ -27,6 +27,7 @@ from hierdp.execution import seal
 from hierdp.record import files, proofs, written
 from hierdp.record import release as record
 from hierdp.record.written import justified, limit_for
+from tests.hierdp.changing import change_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -242,13 +243,9 @@ def test_proofs_made_to_harm(folder, bomb):
 
 def test_a_check_that_takes_longer_than_the_limit_is_questioned(folder):
     """The estimate is for the problems that the manifest lists; the check itself detects a false list."""
-    path, lines = (
-        folder / "ages" / files.MANIFEST,
-        json.loads((folder / "sizes" / files.MANIFEST).read_text()),
-    )
-    manifest = json.loads(path.read_text())
-    manifest["solved"] = [{**line, "variables": 10**7} for line in (lines["solved"] * 200)[:200]]
-    path.write_text(json.dumps(manifest))
+    lines = json.loads((folder / "sizes" / files.MANIFEST).read_text())["solved"] * 200
+    solved = [{**line, "variables": 10**7} for line in lines[:200]]
+    change_manifest(folder / "ages", lambda manifest: manifest.update(solved=solved))
     seal.seal(folder / "ages")
     done = run("check", "ages")
     assert done.exit_code == 2
@@ -345,14 +342,11 @@ def test_entries_that_no_release_has_are_refused(folder, what):
 
 
 def test_a_table_that_its_manifest_does_not_describe(folder):
-    manifest = json.loads((folder / "ages" / files.MANIFEST).read_text())
-    manifest["settings"]["range_query"]["axes"][0]["bins"] = 10**12
-    (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
+    change_manifest(folder / "ages", lambda it: it["settings"]["range_query"]["axes"][0].update(bins=10**12))
     done = run("query", "ages", "--range", "1:3")
     assert done.exit_code == 2
     assert "ages is broken: its table does not agree with its manifest" in done.output
-    manifest["settings"]["range_query"] = {}
-    (folder / "ages" / files.MANIFEST).write_text(json.dumps(manifest))
+    change_manifest(folder / "ages", lambda manifest: manifest["settings"].update(range_query={}))
     assert "see hierdp check" in run("query", "ages", "--range", "1:3").output
 
 
@@ -375,19 +369,13 @@ ADDED = {
 
 @pytest.mark.parametrize("why", ADDED)
 def test_entries_added_and_sealed_anew(folder, why):
-    path = folder / "sizes" / files.MANIFEST
-    manifest = json.loads(path.read_text())
-    ADDED[why](manifest)
-    path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    change_manifest(folder / "sizes", ADDED[why])
     seal.seal(folder / "sizes")
     assert why in failing(folder / "sizes")["manifest"]
 
 
 def test_an_entry_added_to_a_step(folder):
-    path = folder / "sizes" / files.MANIFEST
-    manifest = json.loads(path.read_text())
-    manifest["solved"][-1]["by"] = "hand"
-    path.write_text(json.dumps(manifest))
+    change_manifest(folder / "sizes", lambda manifest: manifest["solved"][-1].update(by="hand"))
     seal.seal(folder / "sizes")
     assert "has 'by', which no release has" in failing(folder / "sizes")["manifest"]
 
@@ -419,7 +407,5 @@ def test_names_that_a_spreadsheet_would_run(tmp_path, monkeypatch, safe):
         run_by_a_spreadsheet = {text for text in texts if text[:1] in {"=", "+", "@", "-"}}
         assert bool(run_by_a_spreadsheet) is not bool(safe)
     if safe:  # stated in the manifest, and so checked
-        manifest = json.loads((tmp_path / "out" / files.MANIFEST).read_text())
-        manifest["csv_safe"] = False
-        (tmp_path / "out" / files.MANIFEST).write_text(json.dumps(manifest))
+        change_manifest(tmp_path / "out", lambda manifest: manifest.update(csv_safe=False))
         assert "tables" in failing(tmp_path / "out")

@@ -51,48 +51,44 @@ def in_floats(monkeypatch):
 SCALES = [0, Fraction(1, 2), 1, 3]
 
 
-@shares(13)
-@pytest.mark.parametrize("scale", quick(SCALES, slow=lambda scale: scale in (0, 3)))
-def test_every_tiny_instance_exactly(scale, share):
+def tiny(scale, share):
+    """Instances with all their answers, the cost of each, and the least."""
     for n in range(1, 7):
         cuts = list(blocks(n))
         for values in list(combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n))[share]:
-            model = Clustering(values, scale)
-            costs = [sum(run_cost(values[run], scale) for run in cut) for cut in cuts]
-            best = min(costs)
-            ties = [
-                marks(cut, n).tolist()[::-1] for cut, cost in zip(cuts, costs, strict=True) if cost == best
-            ]
-            x, witness = fast.answer(model)
-            assert x.dtype == np.int64
-            assert x.tolist()[::-1] == min(ties), model  # the longest last run, then the one before it
-            for cut, cost in zip(cuts, costs, strict=True):
-                proof = model.certificate(marks(cut, n), witness)
-                assert proof.objective == cost
-                assert isinstance(proof.objective, Fraction)
-                assert model.certificate(marks(cut, n)).bound <= best
-                assert proof.bound == best
-                assert proof.gap == cost - best
-                assert proof.optimal == (cost == best)
+            answers = [(marks(cut, n), sum(run_cost(values[run], scale) for run in cut)) for cut in cuts]
+            yield Clustering(values, scale), answers, min(cost for _, cost in answers)
+
+
+@shares(13)
+@pytest.mark.parametrize("scale", quick(SCALES, slow=lambda scale: scale in (0, 3)))
+def test_every_tiny_instance_exactly(scale, share):
+    for model, answers, best in tiny(scale, share):
+        x, witness = fast.answer(model)
+        assert x.dtype == np.int64
+        ties = [cut.tolist()[::-1] for cut, cost in answers if cost == best]
+        assert x.tolist()[::-1] == min(ties), model  # the longest last run, then the one before it
+        for cut, cost in answers:
+            proof = model.certificate(cut, witness)
+            assert proof.objective == cost
+            assert isinstance(proof.objective, Fraction)
+            assert model.certificate(cut).bound <= best
+            assert (proof.bound, proof.gap) == (best, cost - best)
+            assert proof.optimal == (cost == best)
 
 
 @shares(3)
 @pytest.mark.parametrize("scale", quick([0.5, 1.0, 0.0, 3.0]))
 @pytest.mark.usefixtures("in_floats")
 def test_every_tiny_instance_in_floats(scale, share):
-    for n in range(1, 7):
-        cuts = list(blocks(n))
-        for values in list(combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n))[share]:
-            model = Clustering(values, scale)
-            costs = [sum(run_cost(values[run], scale) for run in cut) for cut in cuts]
-            best = min(costs)
-            x, witness = fast.answer(model)
-            assert float(model.objective(x) - best) == pytest.approx(0, abs=1e-12)
-            assert model.certificate(x).optimal
-            for cut, cost in list(zip(cuts, costs, strict=True))[:: 1 if n < 5 else 5]:
-                proof = model.certificate(marks(cut, n), witness)
-                assert proof.optimal == (cost == best)
-                assert proof.gap == pytest.approx(float(cost - best), abs=1e-9)
+    for model, answers, best in tiny(scale, share):
+        x, witness = fast.answer(model)
+        assert float(model.objective(x) - best) == pytest.approx(0, abs=1e-12)
+        assert model.certificate(x).optimal
+        for cut, cost in answers[:: 1 if x.size < 5 else 5]:
+            proof = model.certificate(cut, witness)
+            assert proof.optimal == (cost == best)
+            assert proof.gap == pytest.approx(float(cost - best), abs=1e-9)
 
 
 @pytest.mark.slow
