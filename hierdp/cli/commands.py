@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -40,6 +42,23 @@ class Commands(Mapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class LazyCommand(click.Command):
+    """A command whose options are made, and whose code is loaded, when they are first needed."""
+
+    def __init__(
+        self, name: str, callback: Callable[..., Any] | None, help: str | None,
+        options: Callable[[], list[click.Parameter]],
+    ) -> None:  # fmt: skip
+        super().__init__(name, callback=callback, help=help)
+        self._options = options
+        del self.params  # click has set it; from here on, the property below is used
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """The options."""
+        return self._options()
 
 
 def _of_module(name: str) -> click.Command:

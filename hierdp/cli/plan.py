@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +14,23 @@ from click.core import ParameterSource
 
 from hierdp.cli.analyze import analyze
 from hierdp.cli.axes import sizes_of
-from hierdp.cli.commands import Commands
+from hierdp.cli.commands import Commands, LazyCommand
 from hierdp.cli.common import console, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
-from hierdp.cli.recommend import KINDS, RecommendCommand
+from hierdp.cli.recommend import KINDS, command_of_kind
 from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
 
 
-class PlanCommand(click.Command):
-    """The command of a mechanism. Its code is loaded when its options are first needed.
+def _options(mechanism: Mechanism) -> list[click.Parameter]:
+    """The options of all mechanisms, those that this one declares, and, hidden, those of its release.
 
-    It takes whatever `hierdp release` takes, so that the same line can be planned first; what a plan does not
+    A plan takes whatever `hierdp release` takes, so that the same line can be planned first; what it does not
     need is named, and not read.
     """
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        help = f"What to expect of `hierdp release {mechanism.name}`, without data: {mechanism.releases}."
-        super().__init__(mechanism.name, callback=shared.callback, help=help)
-        self.mechanism = mechanism
-        del self.params  # click has set it; from here on, the property below is used
-
-    @cached_property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """The options of all mechanisms, those that this one declares, and, hidden, those of its release."""
-        own = [*shared.params, *flags_of(keywords_of(self.mechanism.expecting))]
-        return [*own, *of_release(self.mechanism, own)]
+    own = [*shared.params, *flags_of(keywords_of(mechanism.expecting))]
+    return [*own, *of_release(mechanism, own)]
 
 
 def of_release(mechanism: Mechanism, own: Sequence[click.Parameter]) -> list[click.Parameter]:
@@ -71,19 +61,11 @@ def tell_unused(context: click.Context, *more: str) -> None:
         click.echo(f"A plan reads no data: it does not need {', '.join(names)}.", err=True)
 
 
-class RangeQueryPlan(click.Command):
-    """`hierdp analyze`, which also takes the bins of a release."""
-
-    def __init__(self) -> None:
-        super().__init__("range-query", callback=analyzed, help=analyze.help)
-        del self.params
-
-    @cached_property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """The options of `analyze`, and, hidden, those of a release."""
-        own = [copy(one) for one in analyze.params]
-        own[0].required = False
-        return [*own, *of_release(MECHANISMS["range-query"], own)]
+def _options_of_analyze() -> list[click.Parameter]:
+    """The options of `hierdp analyze`, and, hidden, those of a release, whose bins it takes, too."""
+    own = [copy(one) for one in analyze.params]
+    own[0].required = False
+    return [*own, *of_release(MECHANISMS["range-query"], own)]
 
 
 @click.pass_context
@@ -109,11 +91,15 @@ def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **gi
 
 @cache
 def _command_of(mechanism: Mechanism) -> click.Command:
-    return RangeQueryPlan() if mechanism.name == "range-query" else PlanCommand(mechanism)
+    name = mechanism.name
+    if name == "range-query":
+        return LazyCommand(name, analyzed, analyze.help, _options_of_analyze)
+    help = f"What to expect of `hierdp release {name}`, without data: {mechanism.releases}."
+    return LazyCommand(name, shared.callback, help, partial(_options, mechanism))
 
 
 def _made(name: str) -> click.Command:
-    return RecommendCommand(name) if name in KINDS else _command_of(MECHANISMS[name])
+    return command_of_kind(name) if name in KINDS else _command_of(MECHANISMS[name])
 
 
 @click.group(commands=Commands([*MECHANISMS, *KINDS], _made))
@@ -167,8 +153,7 @@ def shared(
     from hierdp.mechanisms.expected import known_columns
     from hierdp.planning import plan as planned
 
-    assert isinstance(context.command, PlanCommand)
-    mechanism = context.command.mechanism
+    mechanism = MECHANISMS[str(context.command.name)]
     folder, out = (out, None) if out is not None and out.suffix.lower() != ".csv" else (None, out)
     for file in (out, plan_out):
         if file is not None and file.exists() and not overwrite:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from hierdp.cli.commands import LazyCommand
 from hierdp.cli.common import columns, console, print_frame
 from hierdp.cli.sources import Input
 
@@ -58,34 +59,31 @@ OWN = {
 }
 
 
-class RecommendCommand(click.Command):
-    """The command of a kind of table. Its code is loaded when its options are first needed."""
+def _options(kind: str) -> list[click.Parameter]:
+    """The options of all kinds, and those of this one."""
+    from hierdp.choosing import QUESTIONS  # which needs SciPy
 
-    def __init__(self, kind: str) -> None:
-        help = (
-            f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of a "
-            "made-up table of this shape, or of a public one."
-        )
-        super().__init__(kind, callback=partial(_recommend, kind), help=help)
-        del self.params  # click has set it; from here on, the property below is used
+    return [
+        click.Option(["--for", "question"], required=True, metavar="QUESTION[: LEVEL]",
+                     help=f"What counts: {'; '.join(QUESTIONS[kind])}."),
+        click.Option(["--epsilon"], type=float, required=True, metavar="NUMBER",
+                     help="Privacy budget ε."),
+        click.Option(["--like"], type=Input(path_type=Path), metavar="TABLE",
+                     help="In place of the numbers: public data of the same kind, such as last year's. "
+                          "A choice by these is far better."),
+        click.Option(["--runs"], type=click.IntRange(min=1), default=5, show_default=True,
+                     metavar="NUMBER", help="Simulated releases of each method."),
+        *(OPTIONS[name] for name in OWN[kind]),
+    ]  # fmt: skip
 
-    @cached_property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """The options of all kinds, and those of this one."""
-        from hierdp.choosing import QUESTIONS  # which needs SciPy
 
-        return [
-            click.Option(["--for", "question"], required=True, metavar="QUESTION[: LEVEL]",
-                         help=f"What counts: {'; '.join(QUESTIONS[str(self.name)])}."),
-            click.Option(["--epsilon"], type=float, required=True, metavar="NUMBER",
-                         help="Privacy budget ε."),
-            click.Option(["--like"], type=Input(path_type=Path), metavar="TABLE",
-                         help="In place of the numbers: public data of the same kind, such as last year's. "
-                              "A choice by these is far better."),
-            click.Option(["--runs"], type=click.IntRange(min=1), default=5, show_default=True,
-                         metavar="NUMBER", help="Simulated releases of each method."),
-            *(OPTIONS[name] for name in OWN[str(self.name)]),
-        ]  # fmt: skip
+def command_of_kind(kind: str) -> LazyCommand:
+    """The command of a kind of table."""
+    help = (
+        f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of a "
+        "made-up table of this shape, or of a public one."
+    )
+    return LazyCommand(kind, partial(_recommend, kind), help, partial(_options, kind))
 
 
 def _recommend(kind: str, question: str, like: Path | None, **given: Any) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.commands import Commands
+from hierdp.cli.commands import Commands, LazyCommand
 from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
@@ -21,22 +21,13 @@ from hierdp.mechanisms.option import keywords_of
 from hierdp.reports.solved import count_proved
 
 
-class MechanismCommand(click.Command):
-    """The command of a mechanism. Its code is loaded when its options are first needed."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(mechanism.name, callback=shared.callback, help=_help(mechanism.help))
-        self.mechanism = mechanism
-        del self.params  # click has set it; from here on, the property below is used
-
-    @cached_property
-    def params(self) -> list[click.Parameter]:  # type: ignore[override]
-        """The options of all mechanisms, then those that this one declares."""
-        own = flags_of(keywords_of(self.mechanism.from_table))
-        taken = {flag for one in own for flag in one.opts}
-        of_all = [without(one, taken) for one in shared.params]
-        # What must be given comes first, and what all mechanisms have comes last.
-        return sorted([*of_all, *own], key=lambda one: (not one.required, not one.required and one in of_all))
+def _options(mechanism: Mechanism) -> list[click.Parameter]:
+    """The options of all mechanisms, then those that this one declares."""
+    own = flags_of(keywords_of(mechanism.from_table))
+    taken = {flag for one in own for flag in one.opts}
+    of_all = [without(one, taken) for one in shared.params]
+    # What must be given comes first, and what all mechanisms have comes last.
+    return sorted([*of_all, *own], key=lambda one: (not one.required, not one.required and one in of_all))
 
 
 def without(option: click.Parameter, taken: set[str]) -> click.Parameter:
@@ -49,9 +40,10 @@ def without(option: click.Parameter, taken: set[str]) -> click.Parameter:
 
 
 @cache
-def command_of(mechanism: Mechanism) -> MechanismCommand:
+def command_of(mechanism: Mechanism) -> LazyCommand:
     """The command of a mechanism, made once."""
-    return MechanismCommand(mechanism)
+    options = partial(_options, mechanism)
+    return LazyCommand(mechanism.name, shared.callback, _help(mechanism.help), options)
 
 
 def _help(text: str) -> str:
@@ -124,8 +116,7 @@ def shared(
     from hierdp.reports.page import budget_frame, budget_in_words
     from hierdp.tables.labels import OTHER_CODES, codes_in, named_in, read_labels
 
-    assert isinstance(context.command, MechanismCommand)
-    mechanism, screen = context.command.mechanism, console()
+    mechanism, screen = MECHANISMS[str(context.command.name)], console()
     check_words(title=title, note=note, **{"reason for charging no account": without_account})
     drawn = noise(simulate, sampler)
     if data is not None and account is None:

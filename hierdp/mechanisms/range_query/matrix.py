@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -25,7 +25,7 @@ from hierdp.counts.axes import Axis
 from hierdp.errors import InputError, listed
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query
-from hierdp.metrics.ranges import box_sums, prefix_sums
+from hierdp.mechanisms.range_query.answers import Summed
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.record.step import Solving
 from models import StrategySDP
@@ -143,7 +143,7 @@ def true_answers(strategy: Ints, counts: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class Matrix(Summed):
     """Bins from the noisy answers of a strategy, by least squares.
 
     - counts: of the bins' shape.
@@ -151,9 +151,7 @@ class Matrix:
     - variance: of the noise of each answer.
     """
 
-    counts: Floats
-    strategy: Ints
-    variance: float
+    strategy: Ints = field(kw_only=True)
 
     @classmethod
     def of(cls, strategy: Ints, noisy: ArrayLike, variance: float, shape: tuple[int, ...]) -> Matrix:
@@ -165,20 +163,12 @@ class Matrix:
         if np.linalg.matrix_rank(scaled) < strategy.shape[1]:
             raise InputError("the strategy does not determine the bins; use another")
         counts: NDArray[Any] = np.linalg.lstsq(scaled, np.asarray(noisy, float) / UNIT, rcond=None)[0]
-        return cls(counts.reshape(shape), strategy, variance)
-
-    @cached_property
-    def _prefixes(self) -> Floats:
-        return np.asarray(prefix_sums(self.counts))
+        return cls(counts.reshape(shape), variance, strategy=strategy)
 
     @cached_property
     def _covariance(self) -> Floats:
         scaled = self.strategy / UNIT
         return np.asarray(np.linalg.inv(scaled.T @ scaled) * (self.variance / UNIT**2))
-
-    def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
-        """See `hierdp.mechanisms.range_query.answers.AnswerSource`."""
-        return box_sums(self._prefixes, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:
         """See `hierdp.mechanisms.range_query.answers.AnswerSource`."""

@@ -95,7 +95,7 @@ def answers_of(table: DataFrame, settings: Mapping[str, Any]) -> RangeAnswers:
         strategy = strategy_in(about["strategy"])
         if strategy.shape[1] != counts.size:
             raise InputError(f"its strategy has {strategy.shape[1]} columns, not {counts.size}")
-        return RangeAnswers(axes, Matrix(counts, strategy, float(about["variance"])))
+        return RangeAnswers(axes, Matrix(counts, float(about["variance"]), strategy=strategy))
     boxes = boxes_of(table, shape, [axis.name for axis in axes])
     variance = table["noise_variance"].to_numpy(float, na_value=np.nan)
     variance = np.where(np.isnan(variance), np.inf, variance)

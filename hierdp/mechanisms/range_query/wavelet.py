@@ -28,7 +28,7 @@ from hierdp.analysis.workload import height, range_tree
 from hierdp.counts.axes import Axis
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query
-from hierdp.metrics.ranges import box_sums, prefix_sums
+from hierdp.mechanisms.range_query.answers import Summed
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.record.step import Solving
 from models.arithmetic.arrays import Floats, Ints
@@ -109,23 +109,12 @@ def _backward(transformed: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Wavelet:
+class Wavelet(Summed):
     """Bins from noisy coefficients with equal variances."""
-
-    counts: Floats
-    variance: float
-
-    @cached_property
-    def _prefixes(self) -> Floats:
-        return prefix_sums(self.counts)
 
     @cached_property
     def _along(self) -> list[ConsistentVariance]:
         return [unit_noise(n) for n in self.counts.shape]
-
-    def estimates(self, low: Ints, high: Ints) -> NDArray[Any]:
-        """See `hierdp.mechanisms.range_query.answers.AnswerSource`."""
-        return box_sums(self._prefixes, low, high)
 
     def variances(self, low: Ints, high: Ints) -> Floats:
         """Variances of boxes; axes are transformed one after another, so a box's variance is a product."""
