@@ -83,7 +83,7 @@ $(VENV)/.newest: $(VENV)/.installed-solvers
 
 # Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
 findings: solvers
-	.venv-latest/bin/python -m benchmarks findings --save
+	.venv-latest/bin/python -m benchmarks findings --save --reports build/reports
 	.venv-latest/bin/python -m benchmarks tables --into docs/solver-findings.md
 
 # The benchmark's edition, about half an hour on a core that nothing else uses: the small set three times, the medium set once,

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import importlib.util
+import subprocess
+import sys
 import types
 from pathlib import Path
 from typing import Annotated, Any
@@ -351,9 +353,23 @@ def test_the_findings_have_a_row_for_each_script():
         assert row["first seen"] and row["option"] and row["workaround"] and row["date"]  # noqa: PT018
 
 
+def test_scripts_of_findings_have_at_most_fifteen_lines():
+    for script in findings.scripts():
+        lines = [one for one in findings.code(script).splitlines() if one and not one.startswith("#")]
+        assert len(lines) <= 15, script
+        assert "hierdp" not in "".join(lines)
+
+
 def test_a_finding_is_run_again_in_a_process_of_its_own(tmp_path):
     (script,) = [path for path in findings.scripts() if path.stem == "highs_tight_tolerance"]
     row = findings.rerun(script)
+    text = findings.report(script, row)
+    assert text.startswith("# HiGHS calls an answer optimal that costs twice the optimum")
+    assert "**Expected.** The optimum is 1.\n" in text
+    assert "the optimum is 1\n```" in text
+    assert f"HiGHS {row['still in']}; Python" in text
+    (tmp_path / "reported.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    subprocess.run([sys.executable, tmp_path / "reported.py"], check=True, capture_output=True)
     assert set(row) == set(findings.COLUMNS)
     assert importlib.metadata.version("highspy") in (row["still in"], row["no longer in"])
     broken = tmp_path / "broken.py"

@@ -2,13 +2,16 @@
 
 Each script runs in a process of its own. ``--save`` adds what is found to the committed results, with the
 date, from which the benchmark `tables` fills the page. A finding whose solver is not installed keeps its last
-result. Ends with 1 if a script fails otherwise.
+result. ``--reports FOLDER`` writes, for each finding that is still there, a report to the solver's
+authors, with versions, script, what is expected and what is seen. Ends with 1 if a script fails otherwise.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +19,8 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+from hierdp.bench import findings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -60,6 +65,34 @@ def rerun(script: Path) -> dict[str, str] | str:
     return {**about, **seen, "date": date.today().isoformat(), "script": f"benchmarks/findings/{script.name}"}
 
 
+def code(script: Path) -> str:
+    """A script as a report has it: without its docstring, `FINDING` and `still`."""
+    text = script.read_text(encoding="utf-8")
+    lines, gone = text.splitlines(), set()
+    for part in ast.parse(text).body:
+        names = [getattr(part, "name", ""), *(getattr(one, "id", "") for one in getattr(part, "targets", ()))]
+        if isinstance(part, ast.Expr) or {"FINDING", "still"} & {*names}:
+            gone |= {*range(part.lineno, (part.end_lineno or 0) + 1)}
+    kept = "\n".join(line for k, line in enumerate(lines, 1) if k not in gone)
+    return re.sub(r"\n{3,}", "\n\n", kept).replace("  # fmt: skip", "").strip()
+
+
+def report(script: Path, row: dict[str, str]) -> str:
+    """The text of a report, with what the script prints now."""
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=SECONDS, check=True
+    )
+    title, _, about = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n")
+    seen, _, right = row["says"].partition("; ")
+    said = "\n".join(done.stdout.strip().splitlines()[-2:])  # after what the solver prints
+    about = f"{about.strip()}\n\nOption: {row['option']}. Workaround: {row['workaround']}.".strip()
+    right = right or row["workaround"]
+    return findings.report(
+        title.rstrip("."), about, f"{row['solver']} {row['still in']}", code(script),
+        f"{right[0].upper()}{right[1:]}.", f"{seen}. The script prints\n\n```\n{said}\n```",
+    )  # fmt: skip
+
+
 def saved() -> dict[str, dict[str, Any]]:
     """The committed results, by script."""
     if not RESULTS.is_file():
@@ -76,7 +109,9 @@ def table() -> DataFrame:
 
 
 def run(
-    *, save: Annotated[bool, f"into {RESULTS.name}, with the committed results"] = False
+    *,
+    save: Annotated[bool, f"into {RESULTS.name}, with the committed results"] = False,
+    reports: Annotated[Path | None, "a folder for texts of reports"] = None,
 ) -> Iterator[dict[str, Any]]:
     rows, failed = saved(), False
     for script in scripts():
@@ -86,6 +121,10 @@ def run(
             failed |= not found.startswith("ModuleNotFoundError")
         else:
             rows[found["script"]] = found
+            if reports is not None and found["still in"]:
+                reports.mkdir(parents=True, exist_ok=True)
+                text = report(script, found)
+                (reports / f"{script.stem}.md").write_text(text, encoding="utf-8")
             yield found
     if save:
         with RESULTS.open("w", encoding="utf-8", newline="") as out:

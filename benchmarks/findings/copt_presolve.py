@@ -15,14 +15,10 @@ FINDING = {
 
 
 def solved(presolve):
-    settings = coptpy.EnvrConfig()
-    settings.set("nobanner", "1")
-    model = coptpy.Envr(settings).createModel()
-    model.setParam("Logging", 0)
+    model = coptpy.Envr().createModel()
     model.setParam("Presolve", presolve)
     x, y, z = (model.addVar(lb=-COPT.INFINITY) for _ in range(3))
-    model.addConstr(y - x >= 0)
-    model.addConstr(z - y >= 0)
+    model.addConstrs([y - x >= 0, z - y >= 0])
     model.setObjective(x * x + (y - 1) * (y - 1) + z * z)
     model.solve()
     return model.status == COPT.OPTIMAL, model.objval

@@ -4,8 +4,6 @@ For solvers without such a case of their own, it uses SciPy's LSQR, which stops 
 1e-6, and then requires an absolute one of 1e-8.
 """
 
-import warnings
-
 import numpy as np
 import qpsolvers
 import scipy.sparse as sp
@@ -16,7 +14,6 @@ FINDING = {
     "option": "none: LSQR's accuracy is fixed where there are no constraints",
     "workaround": "a constraint that changes nothing, or OSQP, which solves the program itself",
 }  # fmt: skip
-warnings.simplefilter("ignore")
 weights = np.array([21.0, 30, 80, 60, 23, 5, 44, 41, 8, 46])
 linear = np.array([-64.0, -96, -222, 0, -28, 8, 88, 14, 4, -112])
 program = qpsolvers.Problem(sp.diags(2 * weights, format="csc"), linear)
@@ -35,5 +32,4 @@ def still():
 
 if __name__ == "__main__":
     print(f"the optimum is at {np.round(-linear / (2 * weights), 3)}")
-    for solver in ("clarabel", "scs", "osqp"):
-        print(f"{solver}: {solved(solver)}")
+    print(f"clarabel: {solved('clarabel')}, osqp: {solved('osqp')}")

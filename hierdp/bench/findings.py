@@ -1,7 +1,8 @@
-"""Wrong answers of a results file as small programs: a script that needs only the solver, and its files."""
+"""Wrong answers of a results file as small programs: a script that needs only the solver, and a report."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -53,8 +54,8 @@ def reduce_results(
     Parameters
     ----------
     results, out : path
-        For each row, ``out`` gets an ``.mps``, an ``.lp`` and, if the solver is called through qpsolvers or
-        cvxpy, a script.
+        For each row, ``out`` gets an ``.mps``, an ``.lp``, a report to the solver's authors (``.md``) and, if
+        the solver is called through qpsolvers or cvxpy, a script.
     data : path, optional
         Folder of data that are not included.
     chosen : sequence of str or Backend, optional
@@ -149,12 +150,47 @@ def _written(small: Reduced, name: str, out: Path) -> Finding:
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"{found.backend.replace(':', '-')}-{name}"
     files = [program.write(stem.with_name(f"{stem.name}.{suffix}")) for suffix in ("mps", "lp")]
+    size = f"{len(made.columns)} variables, {len(made.rows)} rows"
     text = script(small)
     if text:
         files.insert(0, stem.with_name(f"{stem.name}.py"))
         files[0].write_text(text, encoding="utf-8")
-    size = f"{len(made.columns)} variables, {len(made.rows)} rows"
+        code = text.partition("\n\n")[2]  # without its docstring
+    else:
+        code = files[1].read_text(encoding="ascii")
+    at = [float(value) for value in case.point]
+    expected = f"{at} is feasible, exactly, and costs {float(case.cost)!r}."
+    if case.ray is not None:
+        ray = [float(one) for one in case.ray]
+        expected = f"There is no optimum: {at} is feasible, and along {ray} the cost falls without end."
+    files.append(stem.with_name(f"{stem.name}.md"))
+    files[-1].write_text(
+        report(
+            f"{found.backend}: {found.status}, but {why}", f"A program with {size}.",
+            f"{found.backend} {found.version}", code, expected, claim(found), "python" if text else "",
+        ),
+        encoding="utf-8",
+    )  # fmt: skip
     return Finding(found.backend, name, f"{found.status}, with {size}: {why}", files)
+
+
+def report(
+    title: str, about: str, versions: str, code: str, expected: str, seen: str, language: str = "python"
+) -> str:
+    """The text of a report to a solver's authors, in Markdown."""
+    return "\n\n".join([
+        f"# {title}", about,
+        f"**Versions.** {versions}; Python {platform.python_version()}, {platform.system()}"
+        f" {platform.machine()}.",
+        f"**To reproduce**\n\n```{language}\n{code.strip()}\n```",
+        f"**Expected.** {expected}", f"**Seen.** {seen}\n",
+    ])  # fmt: skip
+
+
+def claim(found: Solution) -> str:
+    """What a solver says."""
+    said = found.status if found.objective is None else f"{found.status}, {float(found.objective):.9g}"
+    return said if found.bound is None else f"{said}, with the bound {float(found.bound):.9g}"
 
 
 def script(small: Reduced) -> str:
@@ -165,9 +201,7 @@ def script(small: Reduced) -> str:
         return ""
     case, found, why, options = small
     given = "".join(f", {name}={value!r}" for name, value in options.items())
-    claim = found.status if found.objective is None else f"{found.status}, {float(found.objective):.9g}"
-    claim += "" if found.bound is None else f", with the bound {float(found.bound):.9g}"
-    head = [f'"""{solver} {found.version}: {claim}; but {why}."""', "", "import numpy as np"]
+    head = [f'"""{solver} {found.version}: {claim(found)}; but {why}."""', "", "import numpy as np"]
     program, x = case.program(), [float(value) for value in case.point]
     if case.ray is not None:
         fact = f'"feasible:", {x}, "and along", {[float(one) for one in case.ray]}, "cheaper without end"'

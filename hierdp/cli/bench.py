@@ -187,7 +187,8 @@ def reduce(results: Path, out: Path, backends: str | None, solver: Path | None, 
 
     The installed version of the solver is run. Variables, rows and digits are taken away as long as it is
     wrong, which a feasible point, or a ray, proves. Each program is written as .mps and .lp; and as a script
-    that needs only the solver, if hierdp calls it through qpsolvers or cvxpy.
+    that needs only the solver, if hierdp calls it through qpsolvers or cvxpy. A .md has the text of a report
+    to its authors.
 
     Exit status 1 if a wrong answer could not be reduced, for example because a newer version is right.
     """

@@ -179,19 +179,23 @@ def test_a_wrong_row_becomes_a_script_and_two_files(tmp_path):
     (found,) = reduce_results(results(tmp_path), tmp_path / "out", None, None, 60)
     assert (found.backend, found.problem) == ("cvxpy:clarabel", "small-tree")
     assert found.message == "infeasible, with 2 variables, 0 rows: there is an answer"
-    assert [path.suffix for path in found.files] == [".py", ".mps", ".lp"]
+    assert [path.suffix for path in found.files] == [".py", ".mps", ".lp", ".md"]
     lines = found.files[0].read_text().splitlines()
     assert len(lines) <= 18
     assert lines[0] == '"""clarabel 1.0: infeasible; but there is an answer."""'
     done = subprocess.run([sys.executable, found.files[0]], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("clarabel: optimal")  # it does not lie
     assert "feasible: [3.0, 0.0] which costs 0.0" in done.stdout
+    report = found.files[3].read_text()
+    assert report.startswith("# cvxpy:clarabel: infeasible, but there is an answer\n")
+    assert "[3.0, 0.0] is feasible, exactly, and costs 0.0." in report
+    assert "\n".join(lines[2:]) in report
 
 
 @pytest.mark.usefixtures("lying")
 def test_problems_are_those_of_the_rows_set(tmp_path):
     (found,) = reduce_results(results(tmp_path, set="medium"), tmp_path / "out", None, None, 60)
-    assert (found.problem, len(found.files)) == ("medium-tree", 3)
+    assert (found.problem, len(found.files)) == ("medium-tree", 4)
 
 
 @pytest.mark.usefixtures("lying")
