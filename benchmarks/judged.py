@@ -27,6 +27,8 @@ EXACT, HEURISTIC = "exact", "approximate"
 
 KINDS = ("random", "tied", "huge", "tiny", "adversarial")
 
+KEY = ("library", "function", "data")
+
 NEAR = 1e-6
 
 Problem = dict[str, Any]
@@ -406,11 +408,13 @@ def reduced(peer: Peer, given: Problem) -> Problem:
 
 
 def run(
+    known: Any,
     cases: Annotated[int, "problems of each function"] = 1_000,
     only: Annotated[str, "a part of a library's or a function's name"] = "",
     seed: int = 0,
 ) -> Iterator[dict[str, Any]]:
     """One row a function and kind of data, with the smallest answer that is not optimal."""
+    done = set(known[list(KEY)].itertuples(index=False, name=None))
     for peer in PEERS:
         if only.lower() not in f"{peer.library} {peer.function}".lower():
             continue
@@ -420,6 +424,8 @@ def run(
             continue
         reports = [given for function, given in REPORTED.values() if function == peer.function]
         for kind in (*KINDS, "reported") if reports else KINDS:
+            if (peer.library, peer.function, kind) in done:
+                continue
             rng = np.random.default_rng([seed, *map(ord, peer.function + kind)])
             counts: dict[str, int] = {}
             wrong: list[Problem] = []

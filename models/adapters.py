@@ -483,6 +483,8 @@ def linprog(
         np.array([open_ if pair[k] is None else pair[k] for pair in limits], float)
         for k, open_ in enumerate((-INFINITY, INFINITY))
     ]
+    if res.x is None:
+        raise ValueError(f"linprog found no answer: {res.message}")
     claim = linear_program(res.x, c, matrix, lower, upper, (ends[0], ends[1]))
     kinds = [res.eqlin if equal else res.ineqlin for *_, equal in parts]
     return claim._replace(witness={"prices": np.concatenate([[], *(one.marginals for one in kinds)])})

@@ -24,6 +24,7 @@ from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
+from models.witnesses.node_prices import Siblings, are_narrow, levels_below
 from models.witnesses.tree_sums import SMALL, charged_sums, consistent
 
 
@@ -525,3 +526,41 @@ def _prices(
         cost += costs
         gap += gaps
     return cost, gap, worst, most
+
+
+@_prices.without_numba
+def _prices_in_arrays(
+    parent: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
+) -> Any:
+    levels = levels_below(parent)
+    if are_narrow(levels):
+        return _prices.py_func(parent, noisy, variance, price, near, below, spread, zero)
+    measured = variance != np.inf
+    for level in reversed(levels[1:]):
+        estimate, error = noisy[level] + zero, variance[level]
+        if level.stop <= below.size:
+            under, apart = below[level], spread[level]
+            unknown = ~measured[level] & (apart > 0)
+            mixed = measured[level] & (apart > 0) & (apart != np.inf)
+            share = apart / (error + apart)
+            estimate = np.where(mixed, under + share * (estimate - under), np.where(unknown, under, estimate))
+            error = np.where(mixed, error * share, np.where(unknown, apart, error))
+        siblings = Siblings(parent[level])
+        for values, into in ((estimate, below), (error, spread), (near[level], near)):
+            siblings.gather(np.add, values, into)
+    wrong = price.copy()
+    for level in levels:
+        above = price[parent[level]] if level.start else np.zeros(1)
+        if level.stop <= below.size:
+            both = variance[level] + spread[level]
+            named = 2 * (noisy[level] - below[level]) / both + above * (variance[level] / both)
+            named = np.where(measured[level], named, above)
+            np.copyto(price[level], named, where=(spread[level] > 0) & (spread[level] != np.inf))
+        wrong[level] = price[level] - above
+    away = near - noisy
+    slope = np.where(measured, 2 * away / variance, 0)
+    off = wrong + slope
+    gaps = np.where(measured, off * off * variance / 4, np.where(wrong != 0, np.inf, 0))
+    costs = np.where(measured, away * slope / 2, 0)
+    worst = int(np.nan_to_num(np.abs(off), posinf=np.inf).argmax())
+    return float(costs.sum()), float(gaps.sum()), worst, float(abs(off[worst]))

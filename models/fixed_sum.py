@@ -17,7 +17,7 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK, Rounding
-from models.arithmetic.segments import broken, by_pieces, by_segment, checked_segments, factors_of, within
+from models.arithmetic.segments import broken, by_pieces, checked_segments, factors_of
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
@@ -440,15 +440,15 @@ def _real_gap_in_arrays(
     x: Any, factors: Any, noisy: Any, weights: Any, prices: Any, totals: Any, offsets: Any
 ) -> Any:
     size = np.diff(offsets)
-    price, factor = np.repeat(prices, size), np.repeat(factors, size)
-    m = 1 if weights is None else weights
     mean = totals // np.maximum(1, size)
-    held = np.maximum(x, 0.0) * factor
-    z = np.maximum(noisy + price * (0.5 / m), 0.0)
-    away = held - noisy
-    blocks = -(-size // BLOCK)  # partial sums, as above
-    starts = np.repeat(offsets[:-1], blocks) + BLOCK * within(blocks)
-    parts = (m * away * away, (held - z) * (m * (held + z - 2 * noisy) - price), held - np.repeat(mean, size))
-    squares, gaps, over = (np.add.reduceat(part, starts) if starts.size else part for part in parts)
-    above = (size * mean - totals) + by_segment(np.add, over, np.append(0, np.cumsum(blocks)), empty=0)
-    return float(squares.sum()), float(gaps.sum()), float((prices * above).sum())
+
+    def terms(part: slice, segment: Any) -> list[tuple[np.ufunc, Any]]:
+        y, m, price = noisy[part], 1 if weights is None else weights[part], prices[segment]
+        held = np.maximum(x[part], 0.0) * factors[segment]
+        z = np.maximum(y + price * (0.5 / m), 0.0)
+        away = held - y
+        missed = (held - z) * (m * (away + (z - y)) - price)
+        return [(np.add, m * away * away), (np.add, missed), (np.add, held - mean[segment])]
+
+    squares, gaps, over = by_pieces(offsets, terms)
+    return float(squares.sum()), float(gaps.sum()), float((prices * (size * mean - totals + over)).sum())

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from models.arithmetic.arrays import Floats
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, spread
 
@@ -27,6 +28,11 @@ def first_below(costs: Any, bound: float) -> int:
     return low
 
 
+@first_below.without_numba
+def _first_below_in_arrays(costs: Floats, bound: float) -> int:
+    return costs.size - int(np.searchsorted(costs[::-1], bound))
+
+
 @kernel()
 def end_below(d: Any, bound: float) -> int:
     """One past the last place at which d, which never falls, is below the bound."""
@@ -38,6 +44,11 @@ def end_below(d: Any, bound: float) -> int:
         else:
             high = middle
     return low
+
+
+@end_below.without_numba
+def _end_below_in_arrays(d: Floats, bound: float) -> int:
+    return int(np.searchsorted(d, bound))
 
 
 @kernel(fastmath={"nnan", "nsz"})
@@ -56,6 +67,11 @@ def minimum_sum(d: Any, costs: Any) -> float:
     for k in range(costs.size):
         found = min(found, d[k] + costs[k])
     return found
+
+
+@minimum_sum.without_numba
+def _minimum_sum_in_arrays(d: Floats, costs: Floats) -> float:
+    return float((d + costs).min(initial=np.inf))
 
 
 @kernel()

@@ -135,7 +135,7 @@ def _sums_in_arrays(v: Any) -> Sums:
     return tuple(found)
 
 
-def spreads(sums: Sums, i: Ints, j: Ints, count: Floats) -> Floats:
+def spreads(sums: Sums, i: Ints, j: Ints | int, count: Floats) -> Floats:
     """`spread` of many runs of bins i … j − 1; shape (runs,)."""
     (p, p_rest, q, q_rest), to = ([one[at] for one in sums] for at in (i, j))
     product: Any = _product.py_func
@@ -188,6 +188,12 @@ def run_column(sums: Any, low: int, j: int, costs: Any) -> None:
     longest = float(j - low)
     for k in range(costs.size):
         costs[k] = spread(p[k], p_rest[k], q[k], q_rest[k], to, longest - k)
+
+
+@run_column.without_numba
+def _run_column_in_arrays(sums: Sums, low: int, j: int, costs: Floats) -> None:
+    i = np.arange(low, low + costs.size)
+    costs[:] = spreads(sums, i, j, (j - i).astype(float))
 
 
 @kernel(**VECTORS)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
-from models.arithmetic.run_costs import VECTORS, spread
+from models.arithmetic.run_costs import VECTORS, Sums, spread, spreads
 from models.arithmetic.whole_sums import WholeSums
 from models.certificate import Witness
 from models.witnesses.arrays import entry, is_finite
@@ -91,6 +91,14 @@ def _lowest(sums: Any, noise: float, price: float, lost: float, lows: Any) -> No
             row[i] = (cost + price) - (_NEAR * (cost + abs(price)) + lost)
 
 
+@_lowest.without_numba
+def _lowest_in_arrays(sums: Sums, noise: float, price: float, lost: float, lows: Floats) -> None:
+    i, j = np.arange(len(lows)), np.arange(len(lows))[:, None]
+    count = np.maximum(j - i, 1).astype(float)
+    cost = spreads(sums, i, j, count) + noise / count
+    lows[:] = (cost + price) - (_NEAR * (cost + abs(price)) + lost)
+
+
 @kernel()
 def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any) -> int:
     """List the runs (i, j), low ≤ i < stop, for which floats do not prove here[j] − above[i] ≤ w(i, j)."""
@@ -101,6 +109,16 @@ def _doubtful(lows: Any, above: Any, here: Any, low: int, stop: int, pairs: Any)
             if not slack >= 0.0:
                 pairs[count, 0], pairs[count, 1] = i, j
                 count += 1
+    return count
+
+
+@_doubtful.without_numba
+def _doubtful_in_arrays(lows: Floats, above: Floats, here: Floats, low: int, stop: int, pairs: Ints) -> int:
+    i, j = np.arange(low, stop), np.arange(low + 1, here.size)[:, None]
+    slack = (above[i] - here[j]) + lows[j, i] - 2.0**-51 * (np.abs(above[i]) + np.abs(here[j]))
+    places = np.nonzero(~(slack >= 0.0) & (i < j))
+    count = places[0].size
+    pairs[:count] = np.transpose(places)[:, ::-1] + [low, low + 1]
     return count
 
 

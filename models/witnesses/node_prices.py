@@ -149,25 +149,40 @@ def _up(
 
 
 def levels(own: Ints, home: Ints) -> list[slice]:
-    """The nodes of each level, root first, from `rows_of_families`: all parents come before all children."""
+    """The nodes of each level, root first, from `rows_of_families`."""
     owner = np.zeros(own.max(initial=-1) + 2, np.int64)
     owner[own[own >= 0]] = np.flatnonzero(own >= 0)
     owner[-1] = -1
-    above = np.maximum.accumulate(owner[home])
+    return levels_below(owner[home])
+
+
+def levels_below(parent: Ints) -> list[slice]:
+    """The nodes of each level, root first: all parents come before all children."""
+    above = np.maximum.accumulate(parent)
     cuts = [0, 1]
-    while cuts[-1] < own.size:
+    while cuts[-1] < parent.size:
         cuts.append(int(np.searchsorted(above, cuts[-1])))
     return [slice(a, b) for a, b in pairwise(cuts)]
 
 
-def gather(reduce: np.ufunc, values: Array, home: Ints, into: Array) -> None:
-    """Reduce the rows of each family into the family's row."""
-    if (home[1:] < home[:-1]).any():
-        order = np.argsort(home, kind="stable")
-        values, home = values[order], home[order]
-    starts = np.flatnonzero(np.append(True, home[1:] != home[:-1]))
-    whose = home[starts]
-    into[whose] = reduce(into[whose], reduce.reduceat(values, starts, axis=0))
+def are_narrow(levels: list[slice]) -> bool:
+    """Whether levels have so few nodes that a loop over the nodes takes less time than one over levels."""
+    return bool(levels[-1].stop < 32 * len(levels))
+
+
+class Siblings:
+    """Rows grouped by their family, to be reduced into the families' rows."""
+
+    def __init__(self, home: Ints) -> None:
+        self.order = np.argsort(home, kind="stable") if (home[1:] < home[:-1]).any() else slice(None)
+        home = home[self.order]
+        self.starts = np.flatnonzero(np.append(True, home[1:] != home[:-1]))
+        self.family = home[self.starts]
+
+    def gather(self, reduce: np.ufunc, values: Array, into: Array) -> None:
+        """Reduce the rows of each family into the family's row."""
+        reduced = reduce.reduceat(values[self.order], self.starts, axis=0)
+        into[self.family] = reduce(into[self.family], reduced)
 
 
 @_up.without_numba
@@ -188,8 +203,9 @@ def _up_in_arrays(
         gives[u <= (0 if lower is None else lower[level, part]) + near] = -never
         if upper is not None:
             takes[u >= upper[level, part] - near] = never
-        gather(np.maximum, gives, home[level], last)
-        gather(np.minimum, takes, home[level], following)
+        siblings = Siblings(home[level])
+        siblings.gather(np.maximum, gives, last)
+        siblings.gather(np.minimum, takes, following)
 
 
 @kernel(linear=True, nogil=True)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK
+from models.witnesses.node_prices import Siblings, are_narrow, levels_below
 
 
 @kernel()
@@ -64,6 +66,40 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
     return gap, worst, most
 
 
+@named_prices.without_numba
+def _named_prices_in_arrays(
+    parent: Ints, x: Floats, noisy: Floats, weight: Floats, near: float, price: Floats
+) -> Any:
+    levels = levels_below(parent)
+    if are_narrow(levels):
+        return named_prices.py_func(parent, x, noisy, weight, near, price)
+    last, following = np.full(x.size, -np.inf), np.full(x.size, np.inf)
+    slope, held, measured = 2 * weight * (x - noisy), x > near, weight != 0
+    for level in reversed(levels[1:]):
+        inner = following[level] != np.inf
+        costly = np.where(held[level], slope[level] + np.where(inner, last[level], 0), -np.inf)
+        cheap = slope[level] + np.where(inner, following[level], 0)
+        siblings = Siblings(parent[level])
+        siblings.gather(np.fmax, costly, last)
+        siblings.gather(np.fmin, cheap, following)
+    charge = np.zeros(x.size)
+    for level in levels:
+        inner = following[level] != np.inf
+        low, high = last[level], following[level]
+        above: Any = price[parent[level]] if level.start else np.zeros(1)
+        below = np.where(low > high, (low + high) / 2, np.fmin(np.fmax(above - slope[level], low), high))
+        below = np.where(inner, np.where(measured[level], below, above), 0)
+        np.copyto(price[level], below, where=inner)
+        charge[level] = below - above
+    z = np.maximum(0, noisy - charge / np.where(measured, 2 * weight, 1))
+    miss = (x - z) * (weight * (x + z - 2 * noisy) + charge)
+    off = slope + charge
+    off = np.abs(np.where(held, off, np.fmin(off, 0)))
+    off[np.isnan(off)] = 0
+    worst = int(off.argmax())
+    return float(np.where(measured, miss, charge * x).sum()), worst if off[worst] else 0, float(off[worst])
+
+
 @kernel()
 def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int, price: Any) -> None:
     """Write the prices read off whole counts x, one for each node's children, to `price`.
@@ -93,6 +129,34 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
         price[i] = max(min(max(above, low), high), above if weight[i] == 0 else -never)
 
 
+@named_whole_prices.without_numba
+def _named_whole_prices_in_arrays(
+    parent: Ints, x: Ints, noisy: Ints, weight: Ints, never: int, price: Ints
+) -> None:
+    levels = levels_below(parent)
+    if are_narrow(levels):
+        return named_whole_prices.py_func(parent, x, noisy, weight, never, price)
+    last, following = np.full(x.size, -never), np.full(x.size, never)
+    slope, held = 2 * weight * (x - noisy), x > 0
+    for level in reversed(levels[1:]):
+        inner = following[level] < never
+        costly = slope[level] - weight[level]
+        costly = np.where(inner, np.maximum(costly + last[level], -never), costly)
+        cheap = slope[level] + weight[level] + np.where(inner, following[level], 0)
+        siblings = Siblings(parent[level])
+        siblings.gather(np.maximum, np.where(held[level], costly, -never), last)
+        siblings.gather(np.minimum, cheap, following)
+    for level in levels:
+        above: Any = price[parent[level]] if level.start else np.zeros(1, np.int64)
+        wanted = above - slope[level]
+        low, high = np.maximum(last[level], wanted - weight[level]), following[level]
+        inner = high < never
+        high = np.where(held[level], np.minimum(high, wanted + weight[level]), high)
+        least = np.where(weight[level] == 0, above, -never)
+        np.copyto(price[level], np.maximum(np.minimum(np.maximum(above, low), high), least), where=inner)
+    return None
+
+
 @kernel()
 def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
     """Write each node's charge per unit to `charge`: the price of its children minus that of its siblings.
@@ -104,3 +168,16 @@ def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
         if weight[i] == 0 and price[i] < above:
             price[i] = above
         charge[i] = price[i] - above
+
+
+@charges.without_numba
+def _charges_in_arrays(parent: Ints, weight: Any, price: Any, charge: Any) -> None:
+    levels = levels_below(parent)
+    if are_narrow(levels):
+        charges.py_func(parent, weight, price, charge)
+        return
+    for level in levels:
+        above: Any = price[parent[level]] if level.start else np.zeros(1, price.dtype)
+        held = price[level]
+        np.copyto(held, above, where=(weight[level] == 0) & (held < above))
+        charge[level] = held - above

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import Floats, Ints
+from models.arithmetic.arrays import PIECE, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.places import append, end_below, first_below, minimum, minimum_sum, through
-from models.arithmetic.run_costs import VECTORS, Sums, run_column
+from models.arithmetic.run_costs import VECTORS, Sums, run_column, spreads
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
@@ -78,6 +78,24 @@ def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
             held += 1
             through(kept, held, sums, d[j], j, costs)
             over += max(0.0, -(minimum(costs[:held]) + price))
+    return over
+
+
+@_excess.without_numba
+def _excess_in_arrays(d: Floats, price: float, sums: Sums, starts: Ints) -> float:
+    """As above, some columns at a time: places are dropped after each block of them."""
+    n, end, over = d.size - 1, 0, 0.0
+    kept = np.zeros(0, np.int64)
+    while end < n:
+        begin = end
+        end = min(begin + max(1, min(4 * _BLOCK, 4 * PIECE // (kept.size + 1))), n)
+        i, j = np.append(kept, np.arange(begin, end))[:, None], np.arange(begin + 1, end + 1)
+        count = j - i
+        slack = (d[i] - d[j]) + spreads(sums, i, j, np.maximum(count, 1).astype(float))
+        slack[count <= 0] = np.inf
+        over += float(np.maximum(0.0, -(slack.min(axis=0) + price)).sum())
+        dropped = (slack >= 0) & (count > 0) & np.isin(j, starts)
+        kept = i[~dropped.any(axis=1), 0]
     return over
 
 

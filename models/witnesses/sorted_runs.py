@@ -9,14 +9,18 @@ and conquer over the columns finds them for any potentials.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import PIECE, Floats
+from models.arithmetic.arrays import PIECE, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, Sums, spread, spreads
 from models.arithmetic.segments import within
+
+SHORT = 100
+"""Columns times rows for which a loop takes less time than array operations."""
 
 
 def most_over(
@@ -79,11 +83,24 @@ def _excess(d: Any, noise: float, price: float, sums: Any) -> Any:
 
 @_excess.without_numba
 def _excess_in_arrays(d: Any, noise: float, price: float, sums: Any) -> Any:
-    """As above; the columns in the middles of many intervals at once, longest intervals first."""
     n = d.size - 1
     passed = np.append(0.0, np.cumsum(np.abs(np.diff(d))))
     over = widest = 0.0
-    given = np.array([[1], [n], [0], [n - 1]])  # first, last, low, high
+    for j, at, least in _divided(d, d, noise, price, sums, (1, n, 0, n - 1)):
+        over += float(np.maximum(-least, 0.0).sum())
+        widest = max(widest, float((2.0 * (passed[j] - passed[at]) + np.abs(least)).max()))
+    return over, widest
+
+
+def _divided(
+    d: Floats, base: Floats, noise: float, price: float, sums: Sums, whole: tuple[int, int, int, int]
+) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Columns j, the rows of their minima of d[i] − base[j] + w(i, j), and these minima.
+
+    By divide and conquer over `whole`, the first and last column and row: many intervals at once, longest
+    first.
+    """
+    given = np.array([whole]).T
     while given.size:
         many = np.minimum(given[3], (given[0] + given[1]) // 2 - 1) + 1 - given[2]
         pieces = np.flatnonzero(np.diff(np.cumsum(many) // PIECE, prepend=-1))
@@ -95,16 +112,14 @@ def _excess_in_arrays(d: Any, noise: float, price: float, sums: Any) -> Any:
             i, whose = place + np.repeat(low, size), np.repeat(np.arange(j.size), size)
             count = ((j - low)[whose] - place).astype(float)
             costs = spreads(sums, i, j[whose], count)
-            slack = d[i] - d[j][whose] + (costs + noise / count + price)
+            slack = d[i] - base[j][whose] + (costs + noise / count + price)
             least = np.minimum.reduceat(slack, begins)
             equal = np.flatnonzero(slack == least[whose])
             at = i[equal[np.searchsorted(equal, begins)]]
-            over += float(np.maximum(-least, 0.0).sum())
-            widest = max(widest, float((2.0 * (passed[j] - passed[at]) + np.abs(least)).max()))
+            yield j, at, least
             following.append(np.array([first, j - 1, low, at])[:, first < j])
             following.append(np.array([j + 1, last, at, high])[:, j < last])
         given = np.concatenate(following, axis=1)
-    return over, widest
 
 
 @kernel(**VECTORS)
@@ -163,6 +178,19 @@ def minima(
             stack.append((first, j - 1, low, at))
         if j < last:
             stack.append((j + 1, last, at, high))
+
+
+@minima.without_numba
+def _minima_in_arrays(
+    d: Floats, noise: float, price: float, sums: Sums, first: int, last: int, low: int, high: int,
+    costs: Any, least: Floats,
+) -> None:  # fmt: skip
+    if (last - first) * (high - low) < SHORT:
+        minima.py_func(d, noise, price, sums, first, last, low, high, costs, least)
+        return
+    zero = np.broadcast_to(0.0, d.shape)
+    for j, _, found in _divided(d, zero, noise, price, sums, (first, last, low, high)):
+        least[j] = found
 
 
 @kernel(**VECTORS)

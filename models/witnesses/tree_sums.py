@@ -13,7 +13,7 @@ from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
-from models.witnesses.node_prices import gather, rows_of_families
+from models.witnesses.node_prices import Siblings, rows_of_families
 from models.witnesses.scaled import scaled
 
 SMALL = 1e-9
@@ -125,8 +125,9 @@ def _fit_in_arrays(
         return False
     held, size = sums[:, part], np.zeros((sums.shape[0], u.shape[1]))
     held[:] = 0
+    siblings = Siblings(home)
     for into, counts in ((size, u.astype(float)), (held, u)):
-        gather(np.add, counts, home, into)
+        siblings.gather(np.add, counts, into)
         if (into > total + (total >> 20)).any():  # whole sums do not wrap, as floats show
             return False
     return bool((held <= total).all() and np.array_equal(held[own[inner]], u[inner]))

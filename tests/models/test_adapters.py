@@ -164,6 +164,12 @@ def test_linear_programs(seeds):
     assert proved > len(seeds) / 4
 
 
+def test_no_answer_of_linprog_is_named():
+    problem = {"c": [1], "A_ub": [[1]], "b_ub": [-1]}
+    with pytest.raises(ValueError, match="linprog found no answer: .*infeasible"):
+        adapters.linprog(optimize.linprog(**problem), **problem)
+
+
 def test_a_path_with_edges_of_negative_weight():
     edges = [("a", "b", 4), ("a", "c", 5), ("c", "b", -2), ("b", "d", 1), ("c", "d", 3)]
     assert_optimal(*adapters.shortest_path("acbd", edges)[:2])
