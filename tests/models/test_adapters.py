@@ -166,7 +166,7 @@ def test_linear_programs(seeds):
 
 def test_no_answer_of_linprog_is_named():
     problem = {"c": [1], "A_ub": [[1]], "b_ub": [-1]}
-    with pytest.raises(ValueError, match="linprog found no answer: .*infeasible"):
+    with pytest.raises(ValueError, match="linprog found no answer"):
         adapters.linprog(optimize.linprog(**problem), **problem)
 
 
