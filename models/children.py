@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy
@@ -10,12 +12,19 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
+from models.certificate import Witness
 from models.programs.terms import INFINITY, Rows
 from models.workload import Workload
+
+LATER = {"later": True}
+"""Metadata of a field that is newer than files of instances, which leave it out where it is None."""
 
 
 class OfChildren:
     """A model of the histograms of one parent's children, with bounds on sums of their cells.
+
+    With `offsets`, there is a problem for each of several parents, side by side; ``parent`` and prices of its
+    cells then have a row for each.
 
     A dataclass that inherits from it has the fields below, and ``data``, whose first array has a row for each
     child.
@@ -26,6 +35,10 @@ class OfChildren:
     rules: Workload | None
     lower: ArrayLike | None
     upper: ArrayLike | None
+    offsets: ArrayLike | None
+
+    each_child: ClassVar[tuple[str, ...]]
+    """The fields with a row for each child."""
 
     @property
     def data(self) -> tuple[Array, Array]:
@@ -41,6 +54,71 @@ class OfChildren:
     def shape(self) -> tuple[int, int]:
         """Shape of an answer: children by cells."""
         return self.children, self.workload.cells
+
+    @cached_property
+    def cuts(self) -> Ints:
+        """The first child of each problem, then the number of children; shape (problems + 1,)."""
+        return np.array([0, self.children]) if self.offsets is None else np.asarray(self.offsets)
+
+    @property
+    def problems(self) -> int:
+        """Number of problems side by side: one for each parent."""
+        return self.cuts.size - 1
+
+    @property
+    def parents(self) -> Array:
+        """The sums of the children's histograms; shape (problems, cells)."""
+        return np.reshape(np.asarray(self.parent), (-1, self.workload.cells))
+
+    @property
+    def price_shape(self) -> tuple[int, ...]:
+        """The shape of the prices of the parent's cells: (cells,), or with offsets (problems, cells)."""
+        return (self.workload.cells,) if self.offsets is None else (self.problems, self.workload.cells)
+
+    def by_child(self, each: Array) -> Array:
+        """What each child's problem has; shape (problems, n), or (n,) if there is one, → (children, n)."""
+        return each if self.offsets is None else np.repeat(each, np.diff(self.cuts), axis=0)
+
+    def by_problem(self, each: Array) -> Array:
+        """The sums over the children of each problem; shape (children, n) → (problems, n)."""
+        return np.asarray(np.add.reduceat(each, self.cuts[:-1], axis=0))
+
+    def part(self, problem: int) -> tuple[Self, slice]:
+        """One of the problems side by side as a model of its own, and the slice of its children."""
+        if self.offsets is None:
+            return self, slice(None)
+        here = slice(int(self.cuts[problem]), int(self.cuts[problem + 1]))
+        held = {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        rows = {name: held[name][here] for name in self.each_child if held[name] is not None}
+        one = object.__new__(type(self))  # its data were checked with all
+        one.__dict__.update({**held, **rows, "parent": self.parents[problem], "offsets": None})
+        return one, here
+
+    def witness_of(self, witness: Witness, problem: int) -> Witness:
+        """The part of a witness that is about one of the problems side by side."""
+        here = self.part(problem)[1]
+        return {name: part[problem if name == "prices" else here] for name, part in witness.items()}
+
+    def check_offsets(self) -> None:
+        """Check `offsets`, and replace them by a read-only array.
+
+        Raises `ValueError` if they do not divide the children, or there is no parent.
+        """
+        if self.offsets is None:
+            return
+        offsets = exact.as_data("offsets", self.offsets)
+        if self.parent is None:
+            raise ValueError("offsets divide the children among parents; give a row of `parent` for each")
+        if offsets.dtype != np.int64 or offsets.size < 2 or offsets[0] or offsets[-1] != self.children:
+            raise ValueError(f"offsets must go from 0 to the number of children, {self.children}")
+        wrong = np.flatnonzero(np.diff(offsets) < 1)
+        if wrong.size:
+            raise ValueError(f"offsets[{wrong[0] + 1}] is not above the one before: each parent has children")
+        object.__setattr__(self, "offsets", offsets)
+
+    def named_cell(self, problem: int, cell: int) -> str:
+        """A cell of a parent, for messages."""
+        return f"cell {cell}" if self.offsets is None else f"parent {problem}, cell {cell}"
 
     @property
     def answer_size(self) -> int:
@@ -64,8 +142,11 @@ class OfChildren:
         others, size = measured.size, self.answer_size + measured.size
         found = []
         if self.parent is not None:
-            columns = np.arange(self.answer_size).reshape(self.shape).T.ravel()
-            sums, parent = _sums(columns, np.full(cells, children), size), np.asarray(self.parent)
+            pairs = zip(self.cuts[:-1].tolist(), self.cuts[1:].tolist(), strict=True)
+            places = np.arange(self.answer_size).reshape(self.shape)
+            columns = np.concatenate([places[a:b].T.ravel() for a, b in pairs])
+            counted = np.asarray(np.repeat(np.diff(self.cuts), cells))
+            sums, parent = _sums(columns, counted, size), self.parents.ravel()
             found.append(Rows("parent", sums, parent, parent))
         if self.rules is not None:
             sums = _sums(*self._cells_of(self.rules, np.arange(children * self.rules.size)), size)
@@ -93,13 +174,13 @@ class OfChildren:
 
     def split_prices(self, prices: Array, measured: Ints) -> dict[str, Array]:
         """Prices of `rows` by name: ``prices`` of the parent's cells, ``rules``, and ``answers``."""
-        cells = 0 if self.parent is None else self.workload.cells
+        cells = 0 if self.parent is None else self.problems * self.workload.cells
         rules = 0 if self.rules is None else self.rules.size
         parent, charge, slope = np.split(prices, [cells, cells + self.children * rules])
         answers = np.zeros(self.children * self.workload.size, prices.dtype)
         answers[measured] = slope
         return {
-            "prices": parent if cells else np.zeros(self.workload.cells, np.int64),
+            "prices": parent.reshape(self.price_shape) if cells else np.zeros(self.price_shape, np.int64),
             "rules": charge.reshape(self.children, rules),
             "answers": answers.reshape(self.children, self.workload.size),
         }
@@ -109,11 +190,12 @@ class OfChildren:
         found = []
         x = exact.widened(x, max(self.shape))
         if self.parent is not None:
-            sums, parent = exact.comparable(x.sum(axis=0), np.asarray(self.parent))
+            sums, parent = exact.comparable(self.by_problem(x), self.parents)
             if sums.dtype == object:  # differences of Python numbers and floats would be rounded
                 parent = exact.fractions(parent)
-            for j in np.flatnonzero(np.abs(sums - parent) > slack):
-                found.append(f"parent: cell {j}: the children sum to {sums[j]}, not {parent[j]}")
+            for k, j in np.argwhere(np.abs(sums - parent) > slack):
+                where = self.named_cell(k, j)
+                found.append(f"parent: {where}: the children sum to {sums[k, j]}, not {parent[k, j]}")
         if self.rules is not None:
             held, (lower, upper) = self.rules.answers(x), self.sides
             (low, at), (high, _) = exact.comparable(lower, held), exact.comparable(upper, held)
@@ -121,6 +203,17 @@ class OfChildren:
                 which = f"rules: child {c}, {rule_name(self.rules, i)}"
                 found.append(f"{which}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}")
         return found
+
+
+def first_unproved(model: Any, x: Array, witness: Witness) -> int | None:
+    """The first of the problems side by side whose own certificate does not prove its answer."""
+    if model.offsets is None:
+        return None
+    for k in range(model.problems):
+        part, here = model.part(k)
+        if not part.certificate(x[here], model.witness_of(witness, k)):
+            return k
+    return None
 
 
 def for_each_child(name: str, values: Array, children: int, each: int) -> Array:

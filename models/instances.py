@@ -83,7 +83,8 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
     arrays: dict[str, Any] = {}
     data: Any = model
     for field in fields(data):
-        if field.init:  # the others are computed from these
+        later = "later" in field.metadata and getattr(model, field.name) is None
+        if field.init and not later:  # the others are computed from these
             shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}
     if answer is not None:

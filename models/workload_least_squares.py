@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -14,12 +14,12 @@ from models.arithmetic.answers import answer_of, tolerance_for, too_far
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly, judge_floats
-from models.children import OfChildren, bounds_of, for_each_child, rule_name
+from models.children import LATER, OfChildren, bounds_of, for_each_child, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
-from models.witnesses.children_squares import dual_bound, in_floats, squares
+from models.witnesses.children_squares import dual_bound, in_floats, side_by_side, squares
 from models.workload import Workload
 
 
@@ -44,7 +44,7 @@ class WorkloadLeastSquares(OfChildren):
     weights : array, shape (queries,) or (children, queries)
         w ≥ 0; 0 for queries that were not measured. In each child, a query that counts every cell
         alone must have a positive weight, so that the answer is unique.
-    parent : array, shape (cells,), optional
+    parent : array, shape (cells,) or (problems, cells), optional
         The sum of the children's histograms, non-negative.
     zeros : array of bool, shape (cells,) or (children, cells), optional
         Structural zeros: combinations that cannot occur.
@@ -52,6 +52,8 @@ class WorkloadLeastSquares(OfChildren):
         The sums R, over the same attributes.
     lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
         Their bounds; infinite if there is none. Default: no bounds.
+    offsets : array of int, shape (problems + 1,), optional
+        Problems of several parents side by side: the first child of each, then the number of children.
 
     Raises
     ------
@@ -76,7 +78,9 @@ class WorkloadLeastSquares(OfChildren):
     rules: Workload | None = None
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
+    offsets: ArrayLike | None = field(default=None, metadata=LATER)
 
+    each_child: ClassVar[tuple[str, ...]] = ("noisy", "weights", "zeros", "lower", "upper")
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "rules": {"rules": True}}
 
     def __post_init__(self) -> None:
@@ -104,25 +108,25 @@ class WorkloadLeastSquares(OfChildren):
             raise ValueError(f"zeros must be True or False for each cell, got dtype {zeros.dtype}")
         if self.zeros is not None:
             object.__setattr__(self, "zeros", for_each_child("zeros", zeros, children, workload.cells))
+        self.check_offsets()
         if self.parent is not None:
             self._check_parent()
         self._check_rules()
 
     def _check_parent(self) -> None:
-        parent = exact.as_data("parent", self.parent)
-        cells = self.workload.cells
-        if parent.shape != (cells,):
-            raise ValueError(f"parent has shape {parent.shape}; there are {cells} cells")
-        wrong = np.flatnonzero(parent < 0)
-        if wrong.size:
-            raise ValueError(f"parent[{wrong[0]}] is {parent[wrong[0]]}: no counts of children add up to it")
+        parent = exact.as_data("parent", self.parent, len(self.price_shape))
+        if parent.shape != self.price_shape:
+            raise ValueError(f"parent has shape {parent.shape}; it needs {self.price_shape}")
+        for at in np.argwhere(parent < 0)[:1]:
+            where, held = ", ".join(map(str, at)), parent[tuple(at)]
+            raise ValueError(f"parent[{where}] is {held}: no counts of children add up to it")
         object.__setattr__(self, "parent", parent)
         if self.zeros is not None:
-            wrong = np.flatnonzero(np.asarray(self.zeros).all(axis=0) & (parent > 0))
-            if wrong.size:
+            zero = np.logical_and.reduceat(np.asarray(self.zeros), self.cuts[:-1], axis=0)
+            for k, j in np.argwhere(zero & (self.parents > 0))[:1]:
                 raise ValueError(
-                    f"cell {wrong[0]} is a structural zero of every child, and the parent has "
-                    f"{parent[wrong[0]]} there"
+                    f"{self.named_cell(k, j)} is a structural zero of every child, and the parent has "
+                    f"{self.parents[k, j]} there"
                 )
 
     def _check_rules(self) -> None:
@@ -146,14 +150,15 @@ class WorkloadLeastSquares(OfChildren):
                 )
         if self.parent is None:
             return
-        held = self.rules.answers(np.asarray(self.parent))
-        least, most = np.maximum(lower, 0).sum(axis=0), upper.sum(axis=0)
+        held = self.rules.answers(self.parents)
+        least, most = self.by_problem(np.maximum(lower, 0)), self.by_problem(upper)
         # Sums of floats may be off by rounding; whole numbers are not.
         slack = 0 if lower.dtype == upper.dtype == np.int64 else 1e-9 * np.maximum(1, held.astype(float))
-        for i in np.flatnonzero((least > held + slack) | (most < held - slack)).tolist():
+        for k, i in np.argwhere((least > held + slack) | (most < held - slack))[:1].tolist():
+            which = f"rules, {'' if self.offsets is None else f'parent {k}, '}{rule_name(self.rules, i)}"
             raise ValueError(
-                f"rules, {rule_name(self.rules, i)}: the children's bounds add up to {least[i]} … {most[i]}, "
-                f"and the parent has {held[i]}"
+                f"{which}: the children's bounds add up to {least[k, i]} … {most[k, i]}, and the parent has "
+                f"{held[k, i]}"
             )
 
     @property
@@ -165,13 +170,14 @@ class WorkloadLeastSquares(OfChildren):
     def fixed(self) -> Flags:
         """The cells that are 0 in every answer: structural zeros, and where the parent has 0."""
         fixed = np.zeros(self.shape, bool) if self.zeros is None else np.array(self.zeros)
-        return fixed if self.parent is None else fixed | (np.asarray(self.parent) == 0)
+        return fixed if self.parent is None else fixed | self.by_child(np.asarray(self.parent) == 0)
 
     @cached_property
     def most(self) -> Array:
         """The most that each cell can hold: 0, the parent's count, or infinity; shape (children, cells)."""
-        most = np.full(self.workload.cells, INFINITY) if self.parent is None else np.asarray(self.parent)
-        return np.where(self.fixed, 0, most)
+        if self.parent is None:
+            return np.where(self.fixed, 0, INFINITY)
+        return np.where(self.fixed, 0, self.by_child(np.asarray(self.parent)))
 
     @cached_property
     def curvature(self) -> Array:
@@ -216,13 +222,14 @@ class WorkloadLeastSquares(OfChildren):
         point, price, charge = self._witness(witness, None, True)
         noisy, weight = exact.fractions(self.data[0]), exact.fractions(self._weight)
         answers = self.workload.answers(point)
-        reduced = self._slope(point, True) - price - self._charged(charge)
+        reduced = self._slope(point, True) - self.by_child(price) - self._charged(charge)
         least = self._least(point, reduced, self.curvature)
         for q in np.flatnonzero(self.workload.detailed):
             row = self.workload.row[q]
             answers[:, row] = least
         slopes = (-2 * weight * (answers - noisy)).ravel()[self._measured]
-        return np.concatenate([*([] if self.parent is None else [price]), charge.ravel(), slopes])
+        paid = [] if self.parent is None else [price.ravel()]
+        return np.concatenate([*paid, charge.ravel(), slopes])
 
     def variables(self, x: Any) -> Array:
         """All variables of the program at an answer."""
@@ -257,8 +264,9 @@ class WorkloadLeastSquares(OfChildren):
         near = np.where(self.fixed, 0.0, np.maximum(x, 0.0))
         if self.parent is None:
             return near
-        held = near.sum(axis=0)
-        return np.asarray(near * (np.asarray(self.parent, float) / np.where(held > 0, held, 1.0)))
+        held = self.by_problem(near)
+        scale = self.parents.astype(float) / np.where(held > 0, held, 1.0)
+        return np.asarray(near * (scale if self.offsets is None else self.by_child(scale)))
 
     def _broken(self, x: Array, near: Array) -> list[str]:
         """The violations; `near` is the answer that x stands for, which of exact answers is x itself."""
@@ -268,8 +276,10 @@ class WorkloadLeastSquares(OfChildren):
         found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
         found += [f"zeros: x[{c}, {j}] = {x[c, j]}, not 0" for c, j in np.argwhere(self.fixed & (x > slack))]
         if near is not x and self.parent is not None:
-            for j in np.flatnonzero((near.sum(axis=0) == 0) & (parent > 0)):  # no factor gives it its sum
-                found.append(f"parent: cell {j}: the children sum to {x[:, j].sum()}, not {parent[j]}")
+            lost = (self.by_problem(near) == 0) & (self.parents > 0)  # no factor gives it its sum
+            for k, j in np.argwhere(lost):
+                held, where = self.by_problem(x)[k, j], self.named_cell(k, j)
+                found.append(f"parent: {where}: the children sum to {held}, not {self.parents[k, j]}")
         return found + self.broken_sums(x, slack) or far
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
@@ -296,11 +306,14 @@ class WorkloadLeastSquares(OfChildren):
             is allowed (see `Certificate`). An answer in floats stands for the one scaled to the parent's
             cells, if that is nearby; rules may be broken by a tolerance.
         witness : mapping, optional
-            ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
+            ``prices``, the parent's shape: λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
             (children, cells): p; by default x.
         """
         x = answer_of(x, self.shape, integer=False)
         near = self._near(x)
+        if self.offsets is not None:
+            exactly = self._exactly(x)
+            return side_by_side(self, x, near, self._witness(witness, near, exactly), exactly)
         exactly, broken = self._exactly(x), self._broken(x, near)
         if not broken and not exact.is_exact(near):
             point, price, charge = self._witness(witness, near, False)
@@ -340,9 +353,9 @@ class WorkloadLeastSquares(OfChildren):
         lower, upper = self.sides
         unpaid = ((charge > 0) & (lower == -INFINITY)) | ((charge < 0) & (upper == INFINITY))
         charge = np.where(unpaid, 0, charge)
-        price: Any = read(witness, "prices", (self.workload.cells,))
+        price: Any = read(witness, "prices", self.price_shape)
         if self.parent is None:
-            price = np.zeros(self.workload.cells)
+            price = np.zeros(self.price_shape)
         if exactly:
             point, charge = exact.fractions(point), exact.fractions(charge)
         if price is None:
@@ -352,8 +365,9 @@ class WorkloadLeastSquares(OfChildren):
     def _read(self, point: Array, charge: Array, exactly: bool) -> Array:
         """For each of the parent's cells, the mean of the children's slopes, weighted by what they hold."""
         slope, held = self._slope(point, exactly) - self._charged(charge), np.maximum(point, 0)
-        sums = held.sum(axis=0)
-        return np.asarray((slope * held).sum(axis=0) / np.where(sums > 0, sums, 1))
+        sums = self.by_problem(held)
+        found = self.by_problem(slope * held) / np.where(sums > 0, sums, 1)
+        return np.asarray(found.reshape(self.price_shape))
 
     def _slope(self, x: Array, exactly: bool) -> Array:
         """The gradient of the objective; shape (children, cells)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.children import OfChildren, bounds_of, rule_name
+from models.children import LATER, OfChildren, bounds_of, first_unproved, rule_name
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed
@@ -45,12 +45,14 @@ class WorkloadRounding(OfChildren):
         x: floats, whole numbers or Fractions; at least one child.
     weights : array, shape (queries,), optional
         w ≥ 0; by default 1.
-    parent : array of int, shape (cells,), optional
+    parent : array of int, shape (cells,) or (problems, cells), optional
         The sum of the children's histograms.
     rules : Workload, optional
         The sums R, over the same attributes.
     lower, upper : arrays, shape (rules.size,) or (children, rules.size), optional
         Their bounds: whole, or infinite if there is none. Default: no bounds.
+    offsets : array of int, shape (problems + 1,), optional
+        Problems of several parents side by side: the first child of each, then the number of children.
 
     Raises
     ------
@@ -78,7 +80,9 @@ class WorkloadRounding(OfChildren):
     rules: Workload | None = None
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
+    offsets: ArrayLike | None = field(default=None, metadata=LATER)
 
+    each_child: ClassVar[tuple[str, ...]] = ("values", "lower", "upper")
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "rules": {"rules": True}}
 
     def __post_init__(self) -> None:
@@ -101,23 +105,22 @@ class WorkloadRounding(OfChildren):
         if wrong.size:
             raise ValueError(f"the weight of query {wrong[0]} is {weights[wrong[0]]}: under 0")
         object.__setattr__(self, "weights", weights)
+        self.check_offsets()
         if self.parent is not None:
             self._check_parent()
         self._check_rules()
 
     def _check_parent(self) -> None:
-        parent = exact.as_data("parent", self.parent)
-        cells = self.workload.cells
-        if parent.shape != (cells,) or parent.dtype != np.int64:
-            raise ValueError(f"parent must be {cells} whole numbers, got shape {parent.shape}")
+        parent = exact.as_data("parent", self.parent, len(self.price_shape))
+        if parent.shape != self.price_shape or parent.dtype != np.int64:
+            needed = " × ".join(map(str, self.price_shape))
+            raise ValueError(f"parent must be {needed} whole numbers, got shape {parent.shape}")
         object.__setattr__(self, "parent", parent)
-        least, most = (exact.widened(side, self.children).sum(axis=0) for side in self.neighbours)
-        wrong = np.flatnonzero((parent < least) | (parent > most))
-        if wrong.size:
-            j = wrong[0]
+        least, most = (self.by_problem(exact.widened(side, self.children)) for side in self.neighbours)
+        for k, j in np.argwhere((self.parents < least) | (self.parents > most))[:1]:
             raise ValueError(
-                f"cell {j}: the children round to sums of {least[j]} … {most[j]} only, and the parent has "
-                f"{parent[j]}"
+                f"{self.named_cell(k, j)}: the children round to sums of {least[k, j]} … {most[k, j]} only, "
+                f"and the parent has {self.parents[k, j]}"
             )
 
     def _check_rules(self) -> None:
@@ -207,7 +210,7 @@ class WorkloadRounding(OfChildren):
         """The witness as prices of the program's rows: parent, rules, then weighted answers."""
         price, charge, slope = self._witness(witness)
         parts = [] if self.parent is None else [price]
-        return np.concatenate([*parts, charge.ravel(), slope.ravel()[self._measured]])
+        return np.concatenate([*map(np.ravel, parts), charge.ravel(), slope.ravel()[self._measured]])
 
     def variables(self, x: Any) -> Array:
         """All variables of the program at an answer."""
@@ -257,7 +260,7 @@ class WorkloadRounding(OfChildren):
         ----------
         x : array, shape (children, cells)
         witness : mapping, optional
-            ``prices``, shape (cells,): λ. ``rules``, shape (children, rules.size): ν. ``answers``, shape
+            ``prices``, the parent's shape: λ. ``rules``, shape (children, rules.size): ν. ``answers``, shape
             (children, workload.size): y.
         """
         x = answer_of(x, self.shape, integer=True)
@@ -271,14 +274,16 @@ class WorkloadRounding(OfChildren):
         price, charge, slope = self._witness(witness)
         gap = objective - self._bound(price, charge, slope)
         kept = {"prices": price, "rules": charge, "answers": slope}
-        return judge(objective, gap, True, kept, "the witness leaves a gap")
+        proof = judge(objective, gap, True, kept, "the witness leaves a gap")
+        return proof if proof else replace(proof, unproved=first_unproved(self, x, kept))
 
     def _bound(self, price: Array, charge: Array, slope: Array) -> Fraction:
         """The bound of the certificate, in whole numbers over one unit."""
         number, unit = scaled([price, charge, slope])
         price, charge, slope = np.split(number, np.cumsum([price.size, charge.size]))
         charge, slope = charge.reshape(charge_shape := (self.children, -1)), slope.reshape(charge_shape)
-        reduced = plus(self.workload.spread(slope), price)
+        price = price.reshape(self.price_shape)
+        reduced = plus(self.workload.spread(slope), self.by_child(price))
         paid = [times(price, 0 if self.parent is None else np.asarray(self.parent))]
         if self.rules is not None:
             lower, upper = (np.where(np.isfinite(s.astype(float)), s, 0) for s in self.sides)
@@ -300,7 +305,7 @@ class WorkloadRounding(OfChildren):
         """The prices of the parent's cells, of the rules and of the answers, made valid; 0 where missing."""
         rows = 0 if self.rules is None else self.rules.size
         shapes = {
-            "prices": (self.workload.cells,),
+            "prices": self.price_shape,
             "rules": (self.children, rows),
             "answers": (self.children, self.workload.size),
         }
@@ -322,7 +327,7 @@ class WorkloadRounding(OfChildren):
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
-        """Any workload; with or without parent and rules; fractions with few digits, many of them whole."""
+        """Any workload; with or without parents and rules; fractions with few digits, many of them whole."""
         workload = Workload.random(rng, int(rng.choice([1, 4, 16])))
         children = max(1, size // workload.cells)
         grain = int(rng.choice([1, 2, 3, 8, 1024]))

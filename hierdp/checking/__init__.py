@@ -272,8 +272,9 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     wrong, regions = [], release.regions
     safe, finest = bool(release.manifest.get("csv_safe")), folder / f"{files.FINEST}.parquet"
     table = laid_out(release.with_ends)
+    last = [] if table.large or not regions else [*table.finest(regions)]
     if regions:
-        pieces = aligned(written.read_parts(finest, limit, table.large), table.finest(regions))
+        pieces = aligned(written.read_parts(finest, limit, table.large), last or table.finest(regions))
         if not all(same_rows(one, other) for one, other in pieces):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
     for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):
@@ -281,7 +282,7 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
         large = not files.as_csv(release.table) or (folder / f"{name}.parquet").is_dir()
         if large and not path.is_file():
             continue
-        parts = table.parts() if name == files.TABLE else table.finest(regions)
+        parts = table.parts() if name == files.TABLE else last or table.finest(regions)
         if not files.is_csv_of(parts, path, safe):
             wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
     yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all files and levels agree")

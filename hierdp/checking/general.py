@@ -16,7 +16,7 @@ from models.witnesses.row_proofs import MOST_VARIABLES, general_proof, proofs_of
 MOST_PROBLEMS = 1_000
 """Most problems that are compared by default, in all steps, those side by side included."""
 
-BYTES_OF_A_VARIABLE = 400
+BYTES_OF_A_VARIABLE = 850
 """Memory of a comparison, rounded up; measured on steps with 0.2 and 0.4 million variables."""
 
 

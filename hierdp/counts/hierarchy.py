@@ -16,7 +16,7 @@ from models.arithmetic.arrays import Ints
 from models.tree import Tree
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Index
+    from pandas import DataFrame, Index, Series
 
 Names = NDArray[np.object_]
 
@@ -179,6 +179,10 @@ class Hierarchy:
         -------
         int64 array, shape (n,)
         """
+        import pandas as pd
+
+        if isinstance(names, pd.Series) and isinstance(names.dtype, pd.StringDtype):
+            return places_of(names, self.names[-1])
         codes, found = factor(names)
         # A missing name has code -1, which indexes the -1 appended at the end.
         return np.append(self._index.get_indexer(found), -1).astype(np.int64)[codes]  # type: ignore[arg-type]
@@ -265,6 +269,22 @@ def _one_each(region: Ints, above: Ints) -> bool:
 def as_names(names: Sequence[str]) -> tuple[str, ...]:
     """A tuple of names; a single `str` is one name, not a sequence of characters."""
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def places_of(column: Series[Any], names: Names) -> Ints:
+    """The position of each entry of a column among distinct names; -1 for others, and missing ones."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.StringDtype):  # pandas would make an object of each text
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        held = pa.array(column)
+        found = pc.index_in(held, value_set=pa.array(names, held.type), skip_nulls=True)
+        return np.asarray(found.fill_null(-1).to_numpy(), np.int64)
+    known = pd.Index(names, dtype=object)
+    at: Ints = known.get_indexer(column.to_numpy(object)).astype(np.int64)  # type: ignore[arg-type]
+    return at
 
 
 def factor(values: ArrayLike) -> tuple[Ints, Names]:

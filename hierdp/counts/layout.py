@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, places_of
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Flags, Ints
 
@@ -90,24 +90,29 @@ class Layout:
 
         Raises `InputError` if a region is not in the release's list of them.
         """
-        import pandas as pd
-
         found = []
         for axis in self.axes:
-            names = rows[axis].to_numpy(object)
-            known = pd.Index(regions[axis].names[self.depth(axis, level)], dtype=object)
-            at: Ints = known.get_indexer(names).astype(np.int64)  # type: ignore[arg-type]
+            at = places_of(rows[axis], regions[axis].names[self.depth(axis, level)])
             if (at < 0).any():
-                raise InputError(f"level {level}: there is no {axis} {names[at < 0][0]!r}")
+                wrong = rows[axis].to_numpy(object)[at < 0][0]
+                raise InputError(f"level {level}: there is no {axis} {wrong!r}")
             found.append(at)
         return found
+
+
+def rows_of(table: DataFrame, level: int) -> DataFrame:
+    """The rows of a level; a view of them if they follow each other, as in releases."""
+    rows = np.flatnonzero(table["level"].to_numpy() == level)
+    if rows.size and rows[-1] - rows[0] == rows.size - 1:
+        return table.iloc[int(rows[0]) : int(rows[-1]) + 1]
+    return table.iloc[rows]
 
 
 def cells_at(
     table: DataFrame, settings: Mapping[str, Any], regions: Regions, level: int
 ) -> tuple[list[Ints], NDArray[Any]]:
     """The position of each cell of a level along each axis, and its count, int64 or float64."""
-    rows = table[table["level"] == level]
+    rows = rows_of(table, level)
     counts = rows["count"].to_numpy()
     kind = np.int64 if np.issubdtype(counts.dtype, np.integer) else np.float64
     return Layout.of(table, settings).places(rows, regions, level), counts.astype(kind)

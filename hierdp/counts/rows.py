@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, places_of
 from hierdp.counts.labels import Labels, named_table
 from hierdp.counts.layout import (
     MOST_NAMED,
@@ -19,6 +19,7 @@ from hierdp.counts.layout import (
     Regions,
     Selection,
     Settings,
+    rows_of,
     spelt_out,
 )
 from hierdp.counts.row_sums import wrong_sums
@@ -54,7 +55,7 @@ class Rows:
         names_of_values = (*categories, "groups", "count", "standard_error", *ENDS)
         values = [name for name in dict.fromkeys(names_of_values) if name in self.data]
         spelt = spelt_out(regions, values)
-        last = self.data.loc[self.data["level"] == depth, [*regions, *values]]
+        last = rows_of(self.data, depth)[[*regions, *values]]
         for axis, hierarchy in regions.items():
             at = hierarchy.positions(last[axis])
             if (at < 0).any():
@@ -98,7 +99,7 @@ class Rows:
         levels = range(layout.levels(regions))
         if not self.data["level"].isin(levels).all():
             return f"a row has another level than {levels[0]} to {levels[-1]}"
-        of_levels = ((self.data[self.data["level"] == k], k) for k in levels)
+        of_levels = ((rows_of(self.data, k), k) for k in levels)
         return next(filter(None, (_misplaced(rows, layout, regions, k) for rows, k in of_levels)), "")
 
     def difference(self, other: Table) -> str:
@@ -206,14 +207,19 @@ def _misplaced(rows: DataFrame, layout: Layout, regions: Regions, level: int) ->
         if (rows[column] != hierarchy.levels[depth]).any():
             return f"a row of level {level} has {axis} at another level than {hierarchy.levels[depth]!r}"
         if "parent" in rows:
-            parents = hierarchy.frame()["parent"].fillna("").to_numpy(object)
-            if (rows["parent"].fillna("") != parents[hierarchy.tree.nodes_of(depth)][at]).any():
+            names = hierarchy.names[depth - 1] if depth else np.array([""], object)
+            parents = np.asarray(hierarchy.tree.levels[depth - 1])[at] if depth else 0 * at
+            if (places_of(rows["parent"].fillna(""), names) != parents).any():
                 return f"a row of level {level} has another parent than its region in {REGIONS_FILE}"
     return ""
 
 
 def _differ(column: Series[Any], again: Series[Any]) -> Any:
     if not _number(again):
+        from pandas import StringDtype
+
+        if isinstance(column.dtype, StringDtype) and column.dtype == again.dtype:
+            return (column.fillna("") != again.fillna("")).to_numpy(bool)
         return column.astype(object).fillna("").to_numpy() != again.astype(object).fillna("").to_numpy()
     if column.dtype != again.dtype:
         return np.ones(len(column), dtype=bool)

@@ -104,7 +104,8 @@ def in_floats(
         pull = np.abs(found.slope + price[nodes] - above) + off(terms, size)
         gap += float((pull * pull).sum()) / (4 * exact.float_below(least[level]))
         lost += float((weight * found.wrong * found.wrong).sum())
-        cost, error = cost + found.cost, error + found.error
+        (own,), (wrong,) = found.added_up(np.array([0, len(found.cost)]))
+        cost, error = cost + float(own), error + float(wrong)
     gap = (math.sqrt(gap) + math.sqrt(lost)) ** 2
     if inner.size:
         sums, held = np.asarray(tree.child_sums(x)), x[inner]

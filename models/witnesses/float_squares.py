@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array, Floats
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.rounding import LEAST, UNIT, reach
 from models.workload import Workload
 
@@ -24,15 +24,21 @@ TINY = 1 / FAR
 class Fit(NamedTuple):
     """Σ w ‖Q x − y‖² and its slope, 2 Σ w Qᵀ(Q x − y), for rows of histograms x."""
 
-    cost: float
-    error: float
-    """A bound on the error of the cost."""
+    cost: Floats
+    """Shape (rows,)."""
+    error: Floats
+    """A bound on the error of each row's cost."""
     slope: Floats
     """The slope, but for what `wrong` changes; shape (rows, cells)."""
     size: Floats
     """The sizes of its terms, for `off`; shape (rows, cells)."""
     wrong: Floats
     """A bound on the error of Q x − y; shape (rows, workload.size)."""
+
+    def added_up(self, cuts: Ints) -> tuple[Floats, Floats]:
+        """Cost and error of the rows between each two cuts, the first and the last one included."""
+        cost, error = (np.add.reduceat(part, cuts[:-1]) for part in (self.cost, self.error))
+        return cost, error * (1 + 1e-8) + 2 * np.diff(cuts) * UNIT * cost
 
 
 def takes(*arrays: Array) -> bool:
@@ -55,11 +61,11 @@ def fit(workload: Workload, noisy: Array, weight: Floats, x: Floats) -> Fit:
     held, sizes = workload.answers(x), workload.answers(np.abs(x))
     away = held - noisy
     apart = np.abs(away)
-    cost = float((weight * away * away).sum(axis=1).sum())
+    cost, columns = (weight * away * away).sum(axis=1), away.shape[1]
     wrong = 2 * UNIT * ((workload.counted - 1) * sizes + apart)
-    error = float((weight * wrong * (2 * apart + wrong)).sum()) + 2 * (sum(away.shape) + 8) * UNIT * cost
+    error = (weight * wrong * (2 * apart + wrong)).sum(axis=1) + 2 * (columns + 8) * UNIT * cost
     slope, size = (workload.spread(2 * weight * part) for part in (away, apart))
-    return Fit(cost, error * (1 + 1e-8) + away.size * TINY, slope, size, wrong)
+    return Fit(cost, error * (1 + 1e-8) + columns * TINY, slope, size, wrong)
 
 
 def off(terms: int, size: Floats) -> Floats:

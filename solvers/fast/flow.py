@@ -2,8 +2,8 @@
 
 A flow is of least cost if and only if there are node potentials π with ``cost + π[tail] − π[head] ≥ 0`` on
 every residual arc. Cost scaling keeps this sum at −ε or more, and divides ε by `SHRINK` until it is less than
-1 over the number of nodes. Then no cycle of the residual network has a negative whole cost, and the labels of
-Bellman and Ford, started from the rounded potentials, end at exact ones.
+1 over the number of nodes that are connected. Then no cycle of the residual network has a negative whole
+cost, and the labels of Bellman and Ford, started from the rounded potentials, end at exact ones.
 
 (OR-tools' solver does not report potentials, and its libraries cannot share a process with HiGHS.)
 """
@@ -32,20 +32,24 @@ LARGEST = 2**61
 """All potentials are below this."""
 
 
-def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints) -> tuple[Ints, Ints] | None:
+def least_cost_flow(
+    tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints, largest: int | None = None
+) -> tuple[Ints, Ints] | None:
     """A flow of least cost and its potentials; None if the arcs cannot carry the supplies.
 
     - tail, head, int64 arrays, shape (arcs,): Nodes; several arcs may join the same two.
     - room, int64 array, shape (arcs,): capacities, at least 0, less than 2³¹ in total.
     - cost, int64 array, shape (arcs,): the cost of a unit, of either sign.
     - supply, int64 array, shape (nodes,): what leaves each node, less what enters; sums to 0.
+    - largest: at least the number of nodes in any connected part of the network. Default: all.
 
     Returns: flow, int64 array, shape (arcs,).
     Returns: potential, int64 array, shape (nodes,).
 
     Raises `NoFastPath` if the numbers are too large.
     """
-    nodes, most = supply.size, 3 * exact.reach(cost) * (supply.size + 1) ** 2
+    nodes, scale = supply.size, (largest or supply.size) + 1
+    most = 3 * exact.reach(cost) * scale**2
     if most >= LARGEST or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:
         raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
     # Each arc twice, once for each direction, sorted by the node that it leaves.
@@ -60,7 +64,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
 
     def scaled(patience: int) -> tuple[Ints, Ints] | None:
         left, potential = np.concatenate([room, 0 * room])[order], np.zeros(nodes, np.int64)
-        done = _scale(*graph, left, price * (nodes + 1), supply.copy(), potential, SHRINK, patience)
+        done = _scale(*graph, left, price * scale, supply.copy(), potential, SHRINK, patience)
         return (left, potential) if done else None
 
     found = scaled(PATIENCE * nodes)
@@ -72,7 +76,7 @@ def least_cost_flow(tail: Ints, head: Ints, room: Ints, cost: Ints, supply: Ints
     left, potential = found
     flow = room - left[place[: tail.size]]
     open_ = left > 0
-    potential = _lowered(ends[order][open_], other[order][open_], price[open_], potential // (nodes + 1))
+    potential = _lowered(ends[order][open_], other[order][open_], price[open_], potential // scale)
     return flow, potential
 
 

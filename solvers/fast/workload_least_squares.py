@@ -60,19 +60,31 @@ FEW = 40
 """Up to this number of cells, matrices are of cells even if there are fewer sums."""
 
 
+NO_ANSWER = (
+    "Newton's method found no answer that keeps all constraints. They may contradict each other: another "
+    "backend, such as highs, can tell"
+)
+
+
 def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Witness]:
     """The optimum in floats, with the prices of the parent's cells and of the rules."""
+    parts = [_solved(model.part(k)[0]) for k in range(model.problems)]
+    full, prices, rules = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if model.violations(full):
+        raise NoFastPath(NO_ANSWER)
+    return full, {"prices": prices.reshape(model.price_shape), "rules": rules}
+
+
+def _solved(model: WorkloadLeastSquares) -> tuple[Floats, Floats, Floats]:
+    """The answer to the problem of one parent, the prices of its cells, and those of the rules."""
     problem = _problem(model)
     with np.errstate(all="ignore"):  # constraints that contradict each other drive prices out of range
         steps = children_newton(problem.children)
     x, price, charge = problem.children.cells[:, X], problem.children.price, problem.children.rules[:, TAX]
     full, prices = np.zeros(model.shape), np.zeros(model.workload.cells)
     full[:, problem.columns] = problem.exact(np.maximum(x, 0.0) * problem.unit)
-    if steps < 0 or not np.isfinite(full).all() or model.violations(full):
-        raise NoFastPath(
-            "Newton's method found no answer that keeps all constraints. They may contradict each "
-            "other: another backend, such as highs, can tell"
-        )
+    if steps < 0 or not np.isfinite(full).all():
+        raise NoFastPath(NO_ANSWER)
     if problem.slack > LOOSE:
         raise NoFastPath("the prices found leave a gap; take another backend")
     if model.rules is None:
@@ -80,7 +92,7 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
     else:
         price, charge = problem.charged_to_sides(price, charge)
     prices[problem.columns] = price * problem.cost
-    return full, {"prices": prices, "rules": _forced(model, full, prices, charge * problem.cost)}
+    return full, prices, _forced(model, full, prices, charge * problem.cost)
 
 
 def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:

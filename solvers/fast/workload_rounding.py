@@ -1,9 +1,9 @@
 """Rounding of a parent's children if queries and rules nest: a flow of least cost, and its potentials.
 
-Units flow from one source through each child's tree of sums (the total, then coarse categories, then cells)
-to the parent's cells. An arc carries a sum, between its bounds, at a convex cost of three pieces: below the
-target's two neighbours, between them, and above. Rows of such a network are totally unimodular, so the flow
-is whole.
+Units flow from a source for each parent through each child's tree of sums (the total, then coarse categories,
+then cells) to the parent's cells. An arc carries a sum, between its bounds, at a convex cost of three pieces:
+below the target's two neighbours, between them, and above. Rows of such a network are totally unimodular, so
+the flow is whole.
 
 Differences of the flow's potentials (`solvers.fast.flow`) are the prices that prove it.
 """
@@ -105,6 +105,7 @@ class _Network(NamedTuple):
     - cut, int64 array, shape (4, arcs): the bounds of the flow, and between them the target's neighbours.
     - slope, int64 array, shape (3, arcs): the cost of a unit between two cuts.
     - supply, int64 array, shape (nodes,)
+    - largest: the most nodes that are connected: those of one parent.
     """
 
     tail: Ints
@@ -112,6 +113,7 @@ class _Network(NamedTuple):
     cut: Ints
     slope: Ints
     supply: Ints
+    largest: int
 
     def flow(self) -> tuple[Ints, Ints] | None:
         """A flow of least cost, and its potentials; None if there is none."""
@@ -124,7 +126,8 @@ class _Network(NamedTuple):
         room = np.diff(self.cut, axis=0).ravel()
         open_ = np.flatnonzero(room)
         tail, head = (np.tile(end, 3)[open_] for end in (self.tail, self.head))
-        found = least_cost_flow(tail, head, room[open_], self.slope.ravel()[open_], supply)
+        slope = self.slope.ravel()[open_]
+        found = least_cost_flow(tail, head, room[open_], slope, supply, self.largest)
         if found is None:
             return None
         room[open_] = found[0]
@@ -132,11 +135,12 @@ class _Network(NamedTuple):
 
 
 def _network(model: WorkloadRounding, levels: list[_Level]) -> _Network:
-    """Node 0 is the source; then come the sums of all levels but the cells, then the parent's cells."""
-    children, cells = model.shape
+    """First the sources, then the sums of all levels but the cells, then the parents' cells."""
+    (children, cells), parents = model.shape, model.problems
     child = np.arange(children)[:, None]
+    source = np.repeat(np.arange(parents), np.diff(model.cuts))[:, None]
     tails, heads, cuts, slopes = [], [], [], []
-    above, nodes = np.zeros((children, cells), np.int64), 1  # the node from which each cell's unit comes
+    above, nodes = np.tile(source, cells), parents  # the node from which each cell's unit comes
     for k, level in enumerate(levels):
         tails.append(above[:, level.cell].ravel())
         if k < len(levels) - 1:
@@ -146,16 +150,17 @@ def _network(model: WorkloadRounding, levels: list[_Level]) -> _Network:
         elif model.parent is None:
             heads.append(np.zeros(children * cells, np.int64))
         else:
-            heads.append(np.tile(nodes + np.arange(cells), children))
+            heads.append((nodes + source * cells + np.arange(cells)).ravel())
         pieces = _pieces(model, level, k == len(levels) - 1)
         cuts.append(pieces[0])
         slopes.append(pieces[1])
     supply = np.zeros(nodes, np.int64)
     if model.parent is not None:
-        supply = np.concatenate([supply, -np.asarray(model.parent)])
-        supply[0] = -supply.sum()
+        supply[:parents] = model.parents.sum(axis=1)
+        supply = np.concatenate([supply, -model.parents.ravel()])
     tail, head, cut, slope = (np.concatenate(part, axis=-1) for part in (tails, heads, cuts, slopes))
-    return _Network(tail, head, cut, slope, supply)
+    largest = 1 + cells + int(np.diff(model.cuts).max()) * sum(level.cell.size for level in levels[:-1])
+    return _Network(tail, head, cut, slope, supply, largest)
 
 
 def _pieces(model: WorkloadRounding, level: _Level, finest: bool) -> tuple[Ints, Ints]:
@@ -203,17 +208,19 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
     A query's answer takes as much of this as the slopes of its cost allow, and a binding rule takes the rest.
     What the bounds of the cells take needs no price.
     """
-    children, cells = model.shape
-    unit = model.exact_values.unit * model.costs.unit
+    (children, cells), parents = model.shape, model.problems
+    unit, source = model.exact_values.unit * model.costs.unit, label[:parents, None]
     answers, charge = np.zeros((children, model.workload.size)), np.zeros(model.sides[0].shape)
-    above, nodes, start = np.full((children, cells), label[0]), 1, 0
+    each = np.diff(model.cuts)
+    above, nodes, start = np.repeat(np.tile(source, cells), each, axis=0), parents, 0
     for k, level in enumerate(levels):
         shape = children, level.cell.size
         if k < len(levels) - 1:
             here = label[nodes : nodes + children * level.cell.size].reshape(shape)[:, level.of]
             nodes += children * level.cell.size
         else:
-            here = np.broadcast_to(label[nodes:] if model.parent is not None else label[0], (children, cells))
+            last = label[nodes:].reshape(-1, cells) if model.parent is not None else np.tile(source, cells)
+            here = np.repeat(last, each, axis=0)
         held = flow[start : start + children * level.cell.size].reshape(shape)
         start += children * level.cell.size
         paid = (above - here)[:, level.cell]
@@ -231,8 +238,8 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
             left = left - taken
     if model.parent is None:
         return {"prices": np.zeros(cells), "rules": charge, "answers": answers}
-    prices = _times(label[nodes:] - label[0], Fraction(1, unit))
-    return {"prices": prices, "rules": charge, "answers": answers}
+    prices = _times(last - source, Fraction(1, unit))
+    return {"prices": prices.reshape(model.price_shape), "rules": charge, "answers": answers}
 
 
 def _times(number: Array, factor: Fraction) -> Array:

@@ -110,6 +110,24 @@ def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, m
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", ["TopDown", "BlueDown"])
+def test_older_releases_with_a_family_in_each_step_are_checked(method, tmp_path, monkeypatch):
+    """The answers of a level are in several steps."""
+    options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": method, "queries": ["total", "detailed"]}
+    now = made(**options)
+    assert now.settings[mechanism.TOGETHER] == mechanism.CELLS
+    monkeypatch.setattr(mechanism, "together_of", lambda *_: 0)
+    before = made(**options)
+    assert mechanism.TOGETHER not in before.settings
+    assert "county in A: rounding" in [step.name for step in before.steps]
+    assert [step.problems for step in now.steps if step.name.startswith("county by state, 1 to 2")] == [
+        ("county in A", "county in B")
+    ] * len([step for step in now.steps if "county" in step.name])
+    for found in (before, now):
+        lines = check(found.write(tmp_path / str(found is now)), all_steps=True)
+        assert {line.check: line.why for line in lines if line.verdict == FAILS} == {}
+
+
 def test_least_squares_are_unbiased_with_standard_errors(tmp_path):
     """Far more counts are within two standard errors than within one, in the expected shares."""
     rows, off = people(), []
@@ -205,6 +223,18 @@ TAMPERED = {
     ),
     "another rounding": (in_plan(rounding=["detailed"]), "table from steps"),
     "weights": (in_plan(weights={"age": "2"}), "table from steps"),
+    "other families in a step": (
+        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: 10}),
+        "table from steps",
+    ),
+    "a family in each step": (
+        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: 0}),
+        "table from steps",
+    ),
+    "families in a step by name": (
+        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: "all"}),
+        "table from steps",
+    ),
     "a setting": (lambda one: replace(one, settings={**one.settings, "more": 1}), "table from steps"),
 }
 

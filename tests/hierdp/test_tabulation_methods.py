@@ -12,15 +12,15 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.tabulation import methods
-from hierdp.mechanisms.tabulation.contradiction import explaining
-from hierdp.mechanisms.tabulation.family import nested, whole_histograms
+from hierdp.mechanisms.tabulation.contradiction import NoTables, explaining
+from hierdp.mechanisms.tabulation.family import Together, all_histograms, nested, whole_histograms
 from hierdp.mechanisms.tabulation.methods import METHODS, Settings
 from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.tabulation.solving import solve_step, solving_of
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
 from hierdp.record.spool import Steps
-from hierdp.record.step import Step
+from hierdp.record.step import NotSolved, Step
 from models import Tree, Workload
 from tests.marks import quick
 
@@ -90,6 +90,57 @@ def test_tables_are_whole_consistent_and_keep_all_constraints(method, seed):
             np.add.at(above, measured.tree.levels[k - 1], table)
             assert np.array_equal(above, found[k - 1])
     assert all(step.proved.proved_optimal for step in steps)
+
+
+@pytest.mark.parametrize("method", WHOLE)
+@pytest.mark.parametrize("seed", quick(range(8), first=2))
+def test_families_together_get_tables_as_near_as_alone(method, seed):
+    """With bounds and fixed sums, in one step a level and in several; any of equally near tables is right."""
+    true, measured = tables(seed)
+    held = constraints(true, seed)
+    least, nearest = costs(solved(measured, held, method)[1])
+    for cells in (30, 10**6):
+        found, steps = solved(measured, held, method, replace(PASSES, together=cells))
+        assert any(step.problems for step in steps)
+        assert all(step.proved.proved_optimal for step in steps)
+        assert np.array_equal(found[1].sum(axis=0), found[0][0])
+        together = costs(steps)
+        assert together[1] == nearest
+        assert together[0] == pytest.approx(least)  # sums of the same floats
+
+
+def costs(steps):
+    """The costs of the last level: of least squares, which are floats, and of rounding."""
+    last = [step for step in steps if step.name.startswith("county")]
+    kinds = (
+        [step for step in last if ": least" in step.name],
+        [step for step in last if ": round" in step.name],
+    )
+    return [sum(step.solution.objective for step in each) for each in kinds]
+
+
+def test_families_are_solved_one_by_one_if_one_of_them_has_no_answer():
+    """All get their tables alone; one without an answer is named."""
+    _, one = families(2)
+    _, other = families(3)
+    steps = Steps()
+
+    def refusing(name, model, problems=()):
+        if problems and "pass 2" in name:
+            raise NotSolved("error", "no")
+        return steps(name, model, problems)
+
+    both = Together(("A", "B"), (one, other))
+    found = all_histograms(refusing, "both", both, PASSES.passes, (0, 1, 3))
+    for x, family, name in zip(found, both.families, both.names, strict=True):
+        assert np.array_equal(x, whole_histograms(Steps(), name, family, PASSES.passes, (0, 1, 3)))
+    names = [step.name for step in steps.kept]
+    assert names[:2] == ["both: least squares, pass 1", "A: least squares, pass 1"]
+    assert names[-1] == "B: rounding"
+    impossible = replace(other, parent=other.parent + 1000)
+    with pytest.raises(NoTables) as failure:
+        all_histograms(Steps(), "both", replace(both, families=(one, impossible)), PASSES.passes, (0, 1, 3))
+    assert failure.value.name == "B"
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -12,7 +12,7 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
-from hierdp.mechanisms.tabulation.mechanism import released_tables
+from hierdp.mechanisms.tabulation.mechanism import TOGETHER, released_tables, together_of
 from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, refuse_unused
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -62,6 +62,7 @@ def rerun(
     return released_tables(
         *(queries, places, unit, rho, constraints, measure, solve, manifest["mechanism"]),
         settings.get("backend"),
+        settings.get(TOGETHER, 0),
     )
 
 
@@ -83,7 +84,8 @@ def other(
     checked(name, solver, METHODS)
     queries, unit = queries_of(settings), unit_of(settings)
     refuse_unused(name, queries, shares(queries, settings["levels"], unit))
-    kept = {option: value for option, value in settings.items() if option != "backend"}
+    kept = {option: value for option, value in settings.items() if option not in ("backend", TOGETHER)}
+    kept |= {TOGETHER: together} if (together := together_of(name, solver)) else {}
     return name, kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,9 @@ from hierdp.tables.tabulated import CrossTable, cross_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+TOGETHER, CELLS = "cells_of_a_step", 30_000
+"""A setting of releases whose steps have several families, and its value. Older ones have a family a step."""
 
 MOST = 400_000
 """Solved steps with more variables in all are saved at once, not kept in memory."""
@@ -309,7 +313,9 @@ def tabulate(
     rho = rho_of(epsilon, delta)
     with explaining():
         table, settings = released_tables(
-            queries, places, unit, rho, constraints, measure, steps, method, solver.backend
+            *(queries, places, unit, rho, constraints, measure, steps, method),
+            solver.backend,
+            together_of(method, solver),
         )
     found = measure.measurements
     ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), found.spends)
@@ -329,18 +335,27 @@ def released_tables(
     solve: Solving,
     method: str,
     backend: str | None = None,
+    together: int = 0,
 ) -> tuple[DataFrame, dict[str, Any]]:
     """Measure every level, then make the noisy answers into tables: a release, without its record.
 
     - constraints: public facts: invariants, bounds and structural zeros; of tables with a public total, that
       total, too.
     - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).
+    - together: families with up to this many cells in all are one step.
     """
     how = settings_for(method, queries, places.levels, shares(queries, places.levels, unit))
+    how = replace(how, together=together)
     run = methods.METHODS[method]
     counts, errors = run(noisy_answers(queries, places, unit, rho, measure), constraints, how, solve)
     settings = settings_of(places, queries.plan, unit, int(np.rint(counts[0].sum())), backend)
+    settings |= {TOGETHER: together} if together else {}
     return table_of(queries, places, counts, errors), settings
+
+
+def together_of(method: str, solver: SolverOptions) -> int:
+    """How many cells a step may have: those of one family, if a solver is chosen, or limited in time."""
+    return CELLS if method in ("TopDown", "BlueDown") and solver == SolverOptions() else 0
 
 
 def _refuse_unfit(

@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.contradiction import about
-from hierdp.mechanisms.tabulation.family import nested, whole_histograms
+from hierdp.mechanisms.tabulation.family import Together, all_histograms, nested, whole_histograms
 from hierdp.mechanisms.tabulation.joint import joint_model
 from hierdp.mechanisms.tabulation.passes import UNIT, Family
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
@@ -41,11 +41,13 @@ class Settings:
     - rounding: the positions of the queries whose change by rounding is least. Default: queries that nest,
       from the first; see `hierdp.mechanisms.tabulation.family.nested`.
     - weights: how much TopDown's least squares counts each query, relative to the inverse of its variance.
+    - together: families of a level with up to this many cells in all are solved in one step.
     """
 
     passes: tuple[tuple[int, ...], ...]
     rounding: tuple[int, ...] | None = None
     weights: tuple[float, ...] | None = None
+    together: int = 0
 
 
 def top_down(measured: Measured, constraints: Constraints, settings: Settings, solve: Solving) -> Made:
@@ -58,7 +60,7 @@ def top_down(measured: Measured, constraints: Constraints, settings: Settings, s
     return _down(measured, constraints, settings, solve, of_level), None
 
 
-def blue_down(measured: Measured, constraints: Constraints, _: Settings, solve: Solving) -> Made:
+def blue_down(measured: Measured, constraints: Constraints, settings: Settings, solve: Solving) -> Made:
     """Least squares over the tree first, then constraints level by level (Ghazi et al. 2026).
 
     Given the parent's table, what is known about the children are the measurements in their subtrees. The
@@ -77,7 +79,11 @@ def blue_down(measured: Measured, constraints: Constraints, _: Settings, solve: 
         nodes = tree.nodes_of(level)
         return whole.answers(estimate[nodes]), weights[nodes]
 
-    every = Settings((tuple(range(len(whole.queries))),), tuple(nested(whole, constraints.sums)))
+    every = Settings(
+        (tuple(range(len(whole.queries))),),
+        tuple(nested(whole, constraints.sums)),
+        together=settings.together,
+    )
     marginals = Measured(measured.regions, whole, (), measured.variance)
     return _down(marginals, constraints, every, solve, of_level), None
 
@@ -147,24 +153,42 @@ def _down(
         found = Family(workload, noisy[these], each, parent, tight.zeros, tight.sums, lower, upper)
         return replace(found, regions=tuple(regions.names[level][these].tolist()), names=tuple(tight.names))
 
-    def task(level: int, children: Sequence[Ints], v: int) -> tuple[Any, ...]:
-        """The family of a region of a level."""
-        name = f"{regions.levels[level + 1]} in {regions.names[level][v]}"
-        found = family(level + 1, children[v], tables[level][v])
-        return name, found, settings.passes, rounding
+    def task(level: int, children: Sequence[Ints], chosen: Sequence[Ints], k: int) -> tuple[Any, ...]:
+        """The families of some regions of a level."""
+        parents = chosen[k].tolist()
+        below, above = regions.levels[level + 1], regions.names[level]
+        found = tuple(family(level + 1, children[v], tables[level][v]) for v in parents)
+        names = tuple(f"{below} in {above[v]}" for v in parents)
+        name = f"{below} by {regions.levels[level]}, {parents[0] + 1} to {parents[-1] + 1}"
+        return name, Together(names, found), settings.passes, rounding
 
     name = f"{regions.levels[0]} {regions.names[0][0]}"
     root = whole_histograms(solve, name, family(0, np.arange(1), None), settings.passes, rounding)
     tables: Tables = [root]
     for level in range(measured.tree.depth):
         children = measured.children(level)
-        tasks = _Tasks(len(children), partial(task, level, children))
+        chosen = _together(children, tables[level], settings.together)
+        tasks = _Tasks(len(chosen), partial(task, level, children, chosen))
         held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
-        each = run_each(whole_histograms, tasks, solve, f"tables by {regions.levels[level + 1]}")
-        for these, found in zip(children, each, strict=True):
-            held[these] = found
+        each = run_each(all_histograms, tasks, solve, f"tables by {regions.levels[level + 1]}")
+        for parents, found in zip(chosen, each, strict=True):
+            for v, table in zip(parents.tolist(), found, strict=True):
+                held[children[v]] = table
         tables.append(held)
     return tables
+
+
+def _together(children: Sequence[Ints], tables: Array, most: int) -> list[Ints]:
+    """The regions with persons, as those whose children's tables are solved in one step."""
+    regions = np.flatnonzero(tables.any(axis=1))
+    cells = np.array([children[v].size * tables.shape[1] for v in regions.tolist()], np.int64)
+    found, first, last = list[Ints](), 0, np.cumsum(cells)
+    while first < regions.size:
+        before = int(last[first] - cells[first])
+        end = max(first + 1, int(np.searchsorted(last, before + most, "right")))
+        found.append(regions[first:end])
+        first = end
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ at least the sum of their least, and at most the sum of their most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from models import Workload
-from models.arithmetic.arrays import Flags, Floats, Ints
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +165,21 @@ class NestedSums:
         return least[k], most[k] + grows[k]
 
 
-def tighten(low: Floats, high: Floats, least: Floats, most: Floats) -> None:
-    """Tighten, in place, bounds of numbers whose sum along the first axis is between two others."""
-    others = np.where(np.isinf(high), 0, high).sum(axis=0) - np.where(np.isinf(high), 0, high)
-    unbounded = np.isinf(high).sum(axis=0) - np.isinf(high) > 0
-    rest = low.sum(axis=0) - low
+def _along_first(each: Array) -> Array:
+    return np.asarray(each.sum(axis=0))
+
+
+def tighten(
+    low: Floats, high: Floats, least: Floats, most: Floats, added: Callable[[Array], Array] = _along_first
+) -> None:
+    """Tighten, in place, bounds of numbers whose sum is between two others.
+
+    - added: what each number adds up to, with others. Default: all along the first axis.
+    """
+    infinite = np.isinf(high)
+    finite = np.where(infinite, 0, high)
+    others = added(finite) - finite
+    unbounded = added(infinite.astype(np.int64)) - infinite > 0
+    rest = added(low) - low
     np.maximum(low, np.where(unbounded, 0, least - others), out=low)
     np.minimum(high, most - rest, out=high)

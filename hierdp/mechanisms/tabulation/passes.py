@@ -24,11 +24,12 @@ exact in floats, in any order."""
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """One parent's children: their noisy answers, and the constraints.
+    """One parent's children, or those of several: their noisy answers, and the constraints.
 
     - noisy, shape (children, workload.size)
     - weights, shape (queries,) or (children, queries)
-    - parent, int64 array, shape (cells,): None for the root, which is treated as the only child of no parent.
+    - parent, int64 array, shape (cells,), or (parents, cells) with `offsets`: None for the root, which is
+      treated as the only child of no parent.
     - zeros, shape (cells,)
     - lower, upper, float arrays, shape (children, sums.size)
     - regions, names: the names of the children and of the sums, for messages.
@@ -44,6 +45,21 @@ class Family:
     upper: Floats
     regions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    offsets: Ints | None = None
+    """Of several parents, the first child of each, then the number of children."""
+
+    @property
+    def cuts(self) -> Ints:
+        """The first child of each parent, then the number of children."""
+        return np.array([0, len(self.noisy)]) if self.offsets is None else self.offsets
+
+    def added_up(self, each: Array) -> Array:
+        """The sum over the children of each parent; shape (children, n) → (parents, n)."""
+        return np.asarray(np.add.reduceat(each, self.cuts[:-1], axis=0))
+
+    def by_child(self, each: Array) -> Array:
+        """Each parent's row for all of its children; shape (parents, n) → (children, n)."""
+        return np.repeat(each, np.diff(self.cuts), axis=0)
 
     @property
     def model(self) -> WorkloadLeastSquares:
@@ -58,6 +74,7 @@ class Family:
             self.sums,
             None if none else self.lower,
             None if none else self.upper,
+            self.offsets,
         )
 
     def measures(self, queries: tuple[int, ...]) -> bool:
@@ -129,8 +146,8 @@ class Family:
         np.logical_and.at(zeros, cell, self.zeros)
         parent = None
         if self.parent is not None:
-            parent = np.zeros(workload.cells, np.int64)
-            np.add.at(parent, cell, self.parent)
+            parent = np.zeros((*self.parent.shape[:-1], workload.cells), np.int64)
+            np.add.at(parent.T, cell, self.parent.T)
         bounds = [np.zeros((len(self.noisy), 0))]
         sums = [rule.queries[0] for rule, _, _ in rules.values()]
         family = Family(
@@ -142,6 +159,7 @@ class Family:
             Workload(shape, sums) if sums else None,
             np.concatenate([*bounds, *(low for _, low, _ in rules.values())], axis=1),
             np.concatenate([*bounds, *(high for _, _, high in rules.values())], axis=1),
+            offsets=self.offsets,
         )
         return family.implied()
 
@@ -156,8 +174,8 @@ class Family:
         room = self.sums.answers(np.where(self.zeros, 0, 1)) > 0
         low, high = self.lower.copy(), np.where(room, self.upper, 0.0)
         if self.parent is not None:
-            held = self.sums.answers(self.parent).astype(float)
-            tighten(low, high, held, held)
+            held = self.by_child(self.sums.answers(np.atleast_2d(self.parent)).astype(float))
+            tighten(low, high, held, held, lambda each: self.by_child(self.added_up(each)))
         rows = self.sums.row - self.sums.start[:-1, None]
         parts = [slice(int(a), int(b)) for a, b in zip(self.sums.start, self.sums.start[1:], strict=False)]
         for (coarse, into), (fine, inner) in itertools.permutations(zip(parts, rows, strict=True), 2):
@@ -220,10 +238,17 @@ def snapped(x: Floats, family: Family) -> Floats:
             high = np.minimum(high, family.upper[:, family.sums.row[q]])
     held = np.clip(np.round(np.asarray(x, float) / UNIT) * UNIT, low, high)
     if family.parent is not None:
-        missing = family.parent - held.sum(axis=0)
-        room = np.where(missing > 0, high - held, held - low)
-        order = np.argsort(-room, axis=0, kind="stable")
-        first = np.take_along_axis(np.where(np.isinf(room), np.abs(missing), room), order, axis=0)
-        taken = np.clip(np.abs(missing) - (np.cumsum(first, axis=0) - first), 0, first)
-        np.put_along_axis(held, order, np.take_along_axis(held, order, 0) + np.sign(missing) * taken, 0)
+        missing = np.atleast_2d(family.parent) - family.added_up(held)
+        for k in np.flatnonzero(missing.any(axis=1)).tolist():
+            here = slice(*family.cuts[k : k + 2].tolist())
+            _give(held[here], low[here], high[here], missing[k])
     return held
+
+
+def _give(held: Floats, low: Floats, high: Floats, missing: Floats) -> None:
+    """Add to the children's numbers what their sums lack, in place; first to those with the most room."""
+    room = np.where(missing > 0, high - held, held - low)
+    order = np.argsort(-room, axis=0, kind="stable")
+    first = np.take_along_axis(np.where(np.isinf(room), np.abs(missing), room), order, axis=0)
+    taken = np.clip(np.abs(missing) - (np.cumsum(first, axis=0) - first), 0, first)
+    np.put_along_axis(held, order, np.take_along_axis(held, order, 0) + np.sign(missing) * taken, 0)

@@ -38,6 +38,8 @@ def solve_step(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
     solution = solve(model)
     if solution.status != "unsupported":
         return Step.of(name, model, solution, problems)
+    if problems:
+        raise NotSolved("unsupported", solution.message)
     found = solve(model, _backend(model, solution.message))
     if found.status == "infeasible":
         raise NotSolved("infeasible", f"{name} has no answer: {found.backend} finds none")

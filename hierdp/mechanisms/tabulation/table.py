@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, places_of
+from hierdp.counts.layout import rows_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.queries import Queries
 from models.arithmetic.arrays import Array, Floats, Ints
@@ -73,7 +74,7 @@ def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Ar
         region, cell = places_in(table, queries, regions, level)
         if pd.Series(region * queries.workload.cells + cell).duplicated().any():
             raise InputError(f"level {level} has two rows of one region and cell")
-        counts = table.loc[table["level"] == level, "count"].to_numpy()
+        counts = rows_of(table, level)["count"].to_numpy()
         held = np.zeros((len(names), queries.workload.cells), counts.dtype)
         held[region, cell] = counts
         found.append(held)
@@ -85,7 +86,7 @@ def places_in(table: DataFrame, queries: Queries, regions: Hierarchy, level: int
 
     Raises `InputError` if a row has a region or a category that does not exist.
     """
-    rows = table[table["level"] == level]
+    rows = rows_of(table, level)
     cell = np.zeros(len(rows), np.int64)
     region = _positions(rows["region"], regions.names[level], f"region of level {level}")
     for name, size in zip(queries.plan.attributes, queries.shape, strict=True):
@@ -95,9 +96,7 @@ def places_in(table: DataFrame, queries: Queries, regions: Hierarchy, level: int
 
 
 def _positions(column: Any, names: Any, what: str) -> Ints:
-    import pandas as pd
-
-    at: Ints = pd.Index(names, dtype=object).get_indexer(column.to_numpy(object)).astype(np.int64)
+    at = places_of(column, names)
     if (at < 0).any():
         raise InputError(f"there is no {what} {column.to_numpy(object)[at < 0][0]!r}")
     return at
