@@ -1,7 +1,8 @@
-"""Gurobi: LP, MIP and QP; it takes squares of integer variables natively.
+"""Gurobi: LP, MIP and QP.
 
 Its package comes with a licence for programs of up to 2,000 variables and 2,000 rows (200 variables if there
-are squares). Larger ones end with the status `size_limit`, unless the user has another licence.
+are squares). Larger ones end with the status `size_limit`, unless the user has another licence. It takes
+squares of integer variables, but gets lines, with which it keeps to that licence and its time more often.
 """
 
 from __future__ import annotations

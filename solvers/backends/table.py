@@ -194,7 +194,7 @@ EXACT = (
            "solvers.backends.cp_sat"),
     _takes("integer quadratic", "scip", "SCIP (PySCIPOpt)", "pyscipopt", "Apache-2.0, MIT",
            "solvers.backends.scip", extra="scip"),
-    _takes("integer quadratic integer_quadratic", "gurobi", "Gurobi (gurobipy)", "gurobipy", "proprietary",
+    _takes("integer quadratic", "gurobi", "Gurobi (gurobipy)", "gurobipy", "proprietary",
            "solvers.backends.gurobi", extra="gurobi"),
     _takes("integer integer_quadratic absolute table network_only", "min-cost-flow",
            "min-cost flow (OR-tools)", *_GOOGLE, "solvers.backends.min_cost_flow", tolerant=False),
