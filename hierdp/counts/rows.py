@@ -67,10 +67,6 @@ class Rows:
         """With the ends of all rows' intervals."""
         return self.data.assign(**ends._asdict())
 
-    def without_ends(self) -> tuple[Table, Ends]:
-        """Without the intervals, and the ends of these."""
-        return self.data.drop(columns=ENDS), Ends(*(self.data[name].to_numpy() for name in ENDS))
-
     def numbered(self, settings: Settings) -> Table:
         """With the number of each row, from 1, in place of its count."""
         numbers = np.arange(1, len(self.data) + 1)

@@ -121,11 +121,6 @@ class SizeTable:
         """With the ends of all rows' intervals."""
         return replace(self, ends=Ends(*(each.reshape(self.counts.shape) for each in ends)))
 
-    def without_ends(self) -> tuple[SizeTable, Ends]:
-        """Without the intervals, and the ends of these."""
-        assert self.ends is not None
-        return replace(self, ends=None), Ends(*(each.ravel() for each in self.ends))
-
     def numbered(self, _: Settings) -> SizeTable:
         """With the number of each row, from 1, in place of its count."""
         return replace(self, counts=np.arange(1, len(self) + 1).reshape(self.counts.shape))

@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import SIZES
-from hierdp.counts.rows import laid_out, with_ends
+from hierdp.counts.rows import with_ends
 from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, aligned, fits, narrow, same_rows
 from hierdp.errors import InputError, listed, near_by
 from hierdp.execution import seal
@@ -195,14 +195,13 @@ def read(folder: Path, limit: int | None = None) -> Written:
     safe = bool(manifest.get("csv_safe"))
     path = folder / f"{files.TABLE}.parquet"
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
-    table: Any = _read(path, limit, lambda path, limit: _size_table(path, manifest, regions, limit))
-    if table is None and path.is_dir():
+    found = _read(path, limit, lambda path, limit: _size_table(path, manifest, regions, limit))
+    if found is None and path.is_dir():
         raise Unreadable(f"{path.name} has other rows than its regions and sizes")
-    if table is None:
-        table = read_table(path, limit)
-    measurements, ends = _read(folder / files.MEASUREMENTS, limit, _measurements), None
-    if "intervals" in manifest and set(ENDS) <= set(table.columns):
-        table, ends = laid_out(table).without_ends()
+    table, ends = found or (read_table(path, limit), None)
+    measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
+    if found is None and "intervals" in manifest and set(ENDS) <= set(table.columns):
+        table, ends = table.drop(columns=ENDS), Ends(*(table[name].to_numpy() for name in ENDS))
     return Written(manifest, table, regions, measurements, ends=ends)
 
 
@@ -348,8 +347,8 @@ def _row_group(path: Path, limit: int, group: int, named: bool) -> DataFrame:
 
 def _size_table(
     path: Path, manifest: Mapping[str, Any], regions: Mapping[str, Hierarchy], limit: int
-) -> SizeTable | None:
-    """A table with a row for each region and size, in order; None if it is another one."""
+) -> tuple[SizeTable, Ends | None] | None:
+    """A table with a row for each region and size, in order, and its intervals; None if it is another one."""
     import numpy as np
 
     most = manifest["settings"].get("max_size")
@@ -379,9 +378,7 @@ def _size_table(
             counts = counts.astype(np.int64)
         counts[at : at + len(part)] = found
         at += len(part)
-    made = SizeTable(hierarchy, counts.reshape(-1, most + 1))
-    shaped = [each.reshape(made.counts.shape) for each in ends.values()]
-    return replace(made, ends=Ends(*shaped)) if ends else made
+    return SizeTable(hierarchy, counts.reshape(-1, most + 1)), Ends(*ends.values()) if ends else None
 
 
 def _metadata(path: Path, limit: int) -> Any:
