@@ -24,6 +24,7 @@ from benchmarks import (
     imports,
     instances,
     peers,
+    prove,
     releases,
     tables,
 )
@@ -39,6 +40,7 @@ from hierdp.mechanisms.group_size import post_processing
 from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds
 from models import Chebyshev, Isotonic
+from models.arithmetic import kernels
 from solvers import fast, solve
 
 pytestmark = pytest.mark.slow
@@ -407,6 +409,16 @@ def test_every_benchmark_is_listed_with_a_line_and_has_help(capsys):
         assert "--report" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"no benchmark 'grwth'\. Did you mean growth\?"):
         harness.main(["grwth"])
+
+
+def test_other_libraries_answers_are_proved_beside_them(monkeypatch):
+    monkeypatch.setattr(kernels, "SMALL", kernels.SMALL)
+    rows = list(prove.run(size=200, runs=1))
+    assert {row["function"] for row in rows} >= {
+        "optimize.isotonic_regression",
+        "stats.wasserstein_distance",
+    }
+    assert all(row["proved"] for row in rows)
 
 
 def test_a_missing_package_is_named(monkeypatch):
