@@ -52,6 +52,8 @@ PDLP: dict[str, Any] = {
     "eps_dual_infeasible": INFEASIBLE,
 }
 
+HIPDLP: dict[str, Any] = {"kkt_tolerance": 1e-9}
+
 CUPDLPX: dict[str, Any] = {"OptimalityTol": 1e-9, "FeasibilityTol": 1e-9}
 
 _CLOSE: dict[str, Any] = {"eps_abs": 1e-9, "eps_rel": 1e-9}
@@ -246,6 +248,10 @@ DOCUMENTED: dict[str, Documented] = {
         {"eps_optimal_absolute": 1e-6, "eps_optimal_relative": 1e-6, "eps_primal_infeasible": 1e-8,
          "eps_dual_infeasible": 1e-8},
     ),
+    "HIPDLP": Documented(
+        "HiPDLP, and cuPDLP-C in HiGHS", "https://ergo-code.github.io/HiGHS/dev/options/definitions/",
+        {"kkt_tolerance": 1e-7},
+    ),
     "CLARABEL": Documented(
         "Clarabel", "https://clarabel.org/stable/api_settings/",
         {"tol_infeas_abs": 1e-8, "tol_infeas_rel": 1e-8}, "its own accuracy is 1e-8",
@@ -344,7 +350,8 @@ def interfaces(solver: str) -> dict[str, dict[str, Any]]:
     >>> interfaces("QOCO")
     {'cvxpy': {'abstol': 1e-09, 'reltol': 1e-09}}
     """
-    own = {"HIGHS": HIGHS, "GUROBI": GUROBI, "SCIP": SCIP, "PDLP": PDLP, "CUPDLPX": CUPDLPX}
+    own = {"HIGHS": HIGHS, "GUROBI": GUROBI, "SCIP": SCIP, "PDLP": PDLP, "HIPDLP": HIPDLP,
+           "CUPDLPX": CUPDLPX}  # fmt: skip
     found = {
         "directly": own.get(solver, {}),
         "cvxpy": CVXPY.get(solver, {}),

@@ -1,4 +1,8 @@
-"""HiGHS through highspy: LP, MIP and continuous convex QP, warm-started when rows are added."""
+"""HiGHS through highspy: LP, MIP and continuous convex QP, warm-started when rows are added.
+
+Its first-order methods for linear programs are rows of their own: ``highs:pdlp`` is cuPDLP-C on the
+processor, ``highs:hipdlp`` HiGHS's own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from models.programs.terms import Rows
 from models.programs.write import quiet_highs, to_highs
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import HIGHS
+from solvers.settings import HIGHS, HIPDLP
 from solvers.solution import Answer, Status
 
 _STATUS: dict[Any, Status] = {
@@ -47,7 +51,7 @@ def schedule(threads: int | None) -> None:
 class Session(session.Session):
     """A live HiGHS model."""
 
-    def __init__(self, program: Program, effort: Effort) -> None:
+    def __init__(self, program: Program, effort: Effort, method: str = "") -> None:
         self._whole = bool(program.integer.any())
         self._highs, self._threads = quiet_highs(), effort.threads
         if effort.threads is not None:
@@ -55,8 +59,14 @@ class Session(session.Session):
         options = dict(HIGHS)
         if effort.tolerance is not None:
             options |= tolerances("HIGHS", effort.tolerance)
+        if method:
+            options |= {"solver": method, **HIPDLP}
+            if effort.tolerance is not None:
+                options["kkt_tolerance"] = effort.tolerance
         for option, value in (options | without_presolve("HIGHS", effort)).items():
-            self._highs.setOptionValue(option, value)
+            taken = self._highs.setOptionValue(option, value)
+            if option == "solver" and taken == highspy.HighsStatus.kError:
+                raise ValueError(f"this version of HiGHS has no method {method}")
         if self._highs.passModel(to_highs(program)) == highspy.HighsStatus.kError:
             raise ValueError("HiGHS does not take this program")
 

@@ -210,21 +210,18 @@ EXACT = (
 )  # fmt: skip
 
 OTHERS = (
+    _takes("", "highs:pdlp", "cuPDLP-C (highspy)", "highspy", "MIT", "solvers.backends.highs",
+           argument="pdlp"),
+    _takes("", "highs:hipdlp", "HiPDLP (highspy)", "highspy", "MIT", "solvers.backends.highs",
+           argument="hipdlp"),
     _takes("", "cupdlpx", "cuPDLPx", "cupdlpx", "Apache-2.0", "solvers.backends.cupdlpx_only", gpu=True),
-    _takes(
-        "integer",
-        "exact-scip",
-        "SCIP, exact (PySCIPOpt)",
-        "pyscipopt",
-        "Apache-2.0, MIT",
-        "solvers.backends.exact_scip",
-        tolerant=False,
-        separate=True,
-        build="build SCIP 10 with EXACTSOLVE=on, "
-        "and PySCIPOpt from its source with it; PySCIPOpt's wheels solve in floats only",
-    ),
-)
-"""Backends that are not in `backends()`: one needs a GPU, the other a SCIP that no wheel has."""
+    _takes("integer", "exact-scip", "SCIP, exact (PySCIPOpt)", "pyscipopt", "Apache-2.0, MIT",
+           "solvers.backends.exact_scip", tolerant=False, separate=True,
+           build="build SCIP 10 with EXACTSOLVE=on, and PySCIPOpt from its source with it; PySCIPOpt's "
+           "wheels solve in floats only"),
+)  # fmt: skip
+"""Backends that are not in `backends()`: HiGHS's first-order methods, one for GPUs, and exact SCIP, which no
+wheel has."""
 
 _WHOLE_IN_CVXPY = {
     "HIGHS", "GLPK_MI", "CBC", "SCIP", "SCIPY", "GUROBI", "CPLEX", "XPRESS", "MOSEK", "COPT", "CUOPT",
@@ -333,7 +330,7 @@ def named(name: str) -> str | Backend:
     Raises `ValueError` if the module cannot be imported, or has no `Backend` of that name.
     """
     module, _, row = name.partition(":")
-    if not row or module in _THROUGH or name in {one.name for one in EXACT}:
+    if not row or module in _THROUGH or name in {one.name for one in (*EXACT, *OTHERS)}:
         return name
     if not {"", os.getcwd()} & set(sys.path):
         sys.path.append(os.getcwd())
