@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
@@ -181,8 +182,58 @@ class Reconciliation:
 
     @property
     def always_proved(self) -> bool:
-        """Along trees and over the reals; whole forecasts of crossed hierarchies are rounded."""
-        return not self.integer or self.links[1].size == np.unique(self.links[1]).size
+        """Over the reals, along trees, and where two trees cross; other whole forecasts are rounded."""
+        return not self.integer or self.network is not None
+
+    @cached_property
+    def members(self) -> Any:
+        """How often each series of the bottom is in each series; sparse, shape (bottom, series)."""
+        aggregate, part = self.links
+        n = self.data[0].size
+        up = scipy.sparse.csr_matrix((np.ones(part.size), (part, aggregate)), (n, n))
+        found = step = scipy.sparse.identity(n, format="csr")[np.flatnonzero(self.bottom)]
+        for _ in range(int(self.height.max(initial=0))):
+            step = step @ up
+            found = found + step
+        return found
+
+    @cached_property
+    def network(self) -> tuple[Ints, Ints] | None:
+        """The ends of each series as an arc, ``(tail, head)``, if coherent forecasts are flows; else None.
+
+        They are if the aggregates are two families, in each of which two aggregates that share series are
+        one inside the other: two trees that cross. Node 0 is the roots of both; each aggregate has a node.
+        A unit of a series of the bottom goes from node 0 through its aggregates of the first family, from the
+        largest to the smallest, through the series itself, and through those of the second family back.
+        """
+        own, bottom = self.aggregates, np.flatnonzero(self.bottom)
+        node, tail, head = np.zeros((3, self.data[0].size), np.int64)
+        if not own.size:
+            return tail, head
+        inside = self.members[:, own]
+        if np.any(inside.data > 1):
+            return None
+        size = np.asarray(inside.sum(axis=0)).ravel()
+        shared = (inside.T @ inside).tocoo()
+        cross = shared.data < np.minimum(size[shared.row], size[shared.col])
+        pairs = shared.row[cross], shared.col[cross]
+        graph = scipy.sparse.csr_matrix((shared.data[cross], pairs), shared.shape)
+        _, piece = scipy.sparse.csgraph.connected_components(graph)
+        roots = np.unique(piece, return_index=True)[1]
+        away = scipy.sparse.csgraph.dijkstra(graph, indices=roots, unweighted=True, min_only=True)
+        second = away % 2 == 1
+        if np.any(second[pairs[0]] == second[pairs[1]]):
+            return None
+        node[own] = 1 + np.arange(own.size)
+        for family, outer, inner in ((~second, tail, head), (second, head, tail)):
+            inner[own[family]] = node[own[family]]
+            row, column = inside[:, np.flatnonzero(family)].nonzero()
+            order = np.lexsort([column, -size[family][column], row])
+            row, above = row[order], own[family][column[order]]
+            same = np.flatnonzero(row[1:] == row[:-1])
+            outer[above[same + 1]] = node[above[same]]
+            outer[bottom[row]] = node[above]  # the last and smallest one stays
+        return tail, head
 
     def summed(self, x: Array) -> Array:
         """All series as sums of those at the bottom, shape (series, ...); others in x are ignored."""

@@ -45,28 +45,25 @@ def reconcile(
     FORECASTS is a CSV or Parquet file with columns unique_id and ds, and a column of numbers for each model,
     sample or quantile. HIERARCHY has the columns unique_id and parent, with a row for each parent of a
     series; or it is a summing matrix: unique_id, and a column of 0 and 1 for each series of the bottom. The
-    file written has a reconciled column beside each given one.
+    file written has a reconciled column beside each given one, with rows by date and series. Only a few dates
+    are in memory at once.
 
     \b
     hierdp reconcile forecasts.csv parents.csv --whole --out whole.csv
     hierdp reconcile forecasts.csv summing.csv --weights mint_shrink --past past.csv --out reconciled.parquet
     """
     from hierdp.errors import InputError
-    from hierdp.execution import folder
-    from hierdp.forecasting import Reconciler
+    from hierdp.forecasting import Reconciler, reconcile_file
 
-    if out.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{out}: the name must end in .csv or .parquet")
     if out.exists() and not overwrite:
         raise InputError(f"{out} exists; give --overwrite to replace it")
     reconciler = Reconciler(nonnegative=not any_sign, **options)
-    made = reconciler.reconcile(forecasts, hierarchy, Y_df=past)
-    with folder.file_appearing(out) as aside:
-        made.to_parquet(aside, index=False) if out.suffix == ".parquet" else made.to_csv(aside, index=False)
-    proofs = reconciler.certificates
-    proved = sum(proof.optimal for proof in proofs)
+    done = reconcile_file(reconciler, forecasts, hierarchy, out, past)
     screen = console()
-    screen.print(f"{proved} of {len(proofs)} problems proved optimal. Written to {out}.")
-    if proved < len(proofs):
-        gap = max(float(proof.gap or 0) / max(float(proof.objective), 1e-300) for proof in proofs)
-        screen.print(f"The others cost at most {gap:.2%} more than an optimum.")
+    if done.proved == done.problems:
+        screen.print(f"All forecasts are proved optimal. Written to {out}.")
+    else:
+        screen.print(
+            f"{done.proved} of {done.problems} groups of dates are proved optimal. Written to {out}."
+        )
+        screen.print(f"The others cost at most {done.gap:.2%} more than an optimum.")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from hierdp import execution
@@ -21,6 +22,9 @@ from solvers import prove, solve
 
 NODES = 1 << 21
 """Nodes of the trees that are solved as one problem: enough for the speed, little enough for memory."""
+
+BESIDE = 1 << 14
+"""Series of dates with bounds, or whole, that are solved as one problem."""
 
 FINENESS, LARGEST = 1_000, 1 << 20
 """The smallest weight of whole forecasts, unless that makes another one larger than `LARGEST`."""
@@ -244,6 +248,36 @@ class Reconciler:
         self.certificates = proofs
         return like(made, Y_hat_df)
 
+    def transform(self, series: Any, residuals: Any = None) -> Any:
+        """Reconcile a `TimeSeries` of darts, samples included, as its reconciliators do.
+
+        Parameters
+        ----------
+        series : darts.TimeSeries
+            Its ``hierarchy`` names the parents of its components.
+        residuals : darts.TimeSeries, optional
+            In-sample residuals of the same components, for "wls_var" and "mint_shrink".
+
+        Raises
+        ------
+        InputError, NotSolved
+            As `fit_predict`. `fixed` holds names of components.
+        """
+        components = list(series.components)
+        pairs = [(one, above) for one in components for above in (series.hierarchy or {}).get(one) or [None]]
+        summing = summing_of(pd.DataFrame(pairs, columns=["unique_id", "parent"]), "unique_id")
+        order = [components.index(name) for name in summing.ids]
+        tags = {name: [i] for i, name in enumerate(summing.ids)}
+        base = series.all_values().swapaxes(0, 1)[order]
+        past = {}
+        if residuals is not None:
+            held = residuals[components].values().T[order]
+            past = {"y_insample": held, "y_hat_insample": np.zeros_like(held)}
+        found = self.fit_predict(summing.matrix, base.reshape(len(order), -1), tags=tags, **past)["mean"]
+        made = np.empty(base.shape)
+        made[order] = found.reshape(base.shape)
+        return series.with_values(made.swapaxes(0, 1))
+
     def _weights(self, structure: Structure, past: Any, fitted: Any) -> tuple[Floats, Floats | None]:
         """The weights, and with a full covariance its factors."""
         if not isinstance(self.weights, str):
@@ -281,7 +315,7 @@ class Reconciler:
         self, structure: Structure, base: Floats, weights: Floats, factors: Floats | None, fixed: Flags
     ) -> NDArray[Any]:
         free = self.lower is None and self.upper is None and not fixed.any() and self.loss == "squared"
-        task: Callable[..., tuple[NDArray[Any], list[Certificate]]] = _by_themselves
+        task: Callable[..., tuple[NDArray[Any], list[Certificate]]] = _in_bounds
         kept: Any = weights
         if structure.is_tree and free and not self.whole and factors is None:
             task, most = _along_trees, NODES // (structure.series + 1)
@@ -292,7 +326,8 @@ class Reconciler:
                       for side in (least, np.inf if self.upper is None else self.upper))  # fmt: skip
             if self.whole:
                 base, kept = _in_whole_numbers(structure, base, weights)
-            most = max(1, NODES >> 6) // structure.series
+            joined = factors is None and self.loss != "largest"
+            most = BESIDE // structure.series if joined else 1
             shared = (structure, kept, factors, *bounds, fixed, self.whole, LOSSES[self.loss])
         tasks = [(base[:, part],) for part in execution.chunks(base.shape[1], most)]
         made = list(execution.each(task, tasks, "reconciling", shared))
@@ -316,7 +351,7 @@ def _along_trees(
     return structure.gathered(x, copies), [proof]
 
 
-def _by_themselves(
+def _in_bounds(
     structure: Structure,
     weights: NDArray[Any],
     factors: Floats | None,
@@ -327,23 +362,21 @@ def _by_themselves(
     p: float,
     base: Floats,
 ) -> tuple[NDArray[Any], list[Certificate]]:
-    """Each date as a problem of its own, with bounds, whole or crossed."""
-    gap_allowed = whole and not (structure.is_tree and p < math.inf)
-    found, proofs = [], []
-    for column in base.T:
-        low, high = (np.where(fixed, column, side) for side in (lower, upper))
-        if whole and np.any(fixed & (column != np.rint(column))):
-            series = int(np.argmax(fixed & (column != np.rint(column))))
-            raise InputError(f"series {series} is fixed at {column[series]:g}, which is not whole")
-        try:
-            links = structure.aggregate, structure.part
-            model = Reconciliation(column, *links, weights, low, high, whole, p, factors)
-        except ValueError as refused:
-            raise InputError(str(refused)) from None
-        x, proof = _optimum(model, gap_allowed)
-        found.append(x)
-        proofs.append(proof)
-    return np.stack(found, axis=1), proofs
+    """Dates beside each other as one problem, with bounds, whole or crossed."""
+    copies = base.shape[1]
+    if whole and np.any(broken := fixed[:, None] & (base != np.rint(base))):
+        series, date = np.argwhere(broken)[0]
+        raise InputError(f"series {series} is fixed at {base[series, date]:g}, which is not whole")
+    low, high = (np.where(fixed[:, None], base, side[:, None]).T.ravel() for side in (lower, upper))
+    first = structure.series * np.arange(copies)[:, None]
+    links = (first + structure.aggregate).ravel(), (first + structure.part).ravel()
+    each = np.tile(weights, copies)
+    try:
+        model = Reconciliation(base.T.ravel(), *links, each, low, high, whole, p, factors)
+    except ValueError as refused:
+        raise InputError(str(refused)) from None
+    x, proof = _optimum(model, whole and (model.network is None or p == math.inf))
+    return x.reshape(copies, structure.series).T, [proof]
 
 
 def shrinkage(residuals: Floats) -> tuple[float, Floats]:
@@ -382,8 +415,8 @@ def _in_whole_numbers(
     InputError
         If forecasts are too large for that.
     """
-    depth = len(structure.levels) if structure.is_tree else 2
-    room = 2.0**60 / (32 * (depth + 2) * (4 * np.abs(base).max(initial=0) + 4))
+    nodes = max(structure.series, BESIDE) - structure.bottom.size
+    room = 2.0**56 / ((nodes + 2) * (np.abs(base).max(initial=0) + 1024))
     if room < 1:
         raise InputError(f"forecasts of {np.abs(base).max():.2g} are too large: count in larger units")
     scale = min(FINENESS / weights.min(), min(LARGEST, room) / weights.max())

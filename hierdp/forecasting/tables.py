@@ -157,6 +157,10 @@ def wide(frame: Any, ids: Any, column: str, id_col: str, time_col: str) -> tuple
     """
     if not pd.api.types.is_numeric_dtype(frame[column]):
         raise InputError(f"column {column!r} contains text; expected numbers")
+    if frame[time_col].isna().any():
+        raise InputError(
+            f"a row of series {frame.loc[frame[time_col].isna(), id_col].iloc[0]!r} has no {time_col}"
+        )
     doubled = frame.duplicated([id_col, time_col])
     if doubled.any():
         row = frame[doubled].iloc[0]
@@ -184,9 +188,16 @@ def as_pandas(table: Any, *names: str) -> Any:
         return table
     frame = read(table).to_pandas()
     if isinstance(table, str | Path) and ".csv" in Path(table).suffixes:
-        for column in frame.columns.difference([*names, "parent"]):
-            with suppress(ValueError):
-                frame[column] = pd.to_numeric(frame[column])
+        return numbers(frame, *names, "parent")
+    return frame
+
+
+def numbers(frame: Any, *names: str) -> Any:
+    """A table of texts whose columns are numbers, if they can be, but for those named."""
+    frame = frame.copy()
+    for column in frame.columns.difference(names):
+        with suppress(ValueError):
+            frame[column] = pd.to_numeric(frame[column]).astype(float)
     return frame
 
 

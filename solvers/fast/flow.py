@@ -29,7 +29,9 @@ PATIENCE = 1000
 are 2 to 30. Without one, cost scaling would not end."""
 
 LARGEST = 2**61
-"""All potentials are below this."""
+"""All potentials stay below this."""
+
+DONE, STUCK, TOO_LARGE = range(3)
 
 
 def least_cost_flow(
@@ -49,9 +51,10 @@ def least_cost_flow(
     Raises `NoFastPath` if the numbers are too large.
     """
     nodes, scale = supply.size, (largest or supply.size) + 1
-    most = 3 * exact.reach(cost) * scale**2
-    if most >= LARGEST or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:
-        raise NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
+    refusal = NoFastPath(f"a flow over {nodes:,} nodes with such costs or counts passes 64 bits")
+    large = 2 * exact.reach(cost) * scale >= LARGEST
+    if large or exact.total(room) + exact.total(np.abs(supply)) >= 2**31:
+        raise refusal
     # Each arc twice, once for each direction, sorted by the node that it leaves.
     ends, other = np.concatenate([tail, head]), np.concatenate([head, tail])
     order = np.argsort(ends, kind="stable")
@@ -64,8 +67,10 @@ def least_cost_flow(
 
     def scaled(patience: int) -> tuple[Ints, Ints] | None:
         left, potential = np.concatenate([room, 0 * room])[order], np.zeros(nodes, np.int64)
-        done = _scale(*graph, left, price * scale, supply.copy(), potential, SHRINK, patience)
-        return (left, potential) if done else None
+        ended = _scale(*graph, left, price * scale, supply.copy(), potential, SHRINK, patience)
+        if ended == TOO_LARGE:
+            raise refusal
+        return (left, potential) if ended == DONE else None
 
     found = scaled(PATIENCE * nodes)
     if found is None:
@@ -119,10 +124,11 @@ def _scale(
     potential: Any,
     shrink: int,
     patience: int,
-) -> bool:
+) -> int:
     """Move all excess to where it is missing, at least cost; in place.
 
-    False if a node cannot get rid of its excess, or after `patience` changes of potentials.
+    Returns: STUCK if a node cannot get rid of its excess, or after `patience` changes of potentials; TOO_LARGE
+        if a potential passes 61 bits; otherwise DONE.
     """
     nodes = excess.size
     stack = np.empty(nodes, np.int64)
@@ -156,14 +162,15 @@ def _scale(
                 a = current[u]
                 if a == first[u + 1]:
                     patience -= 1
-                    least = potential[u] - (np.int64(1) << 62)
-                    best = least
+                    best = -4 * LARGEST  # below all differences of a potential and a cost
                     for b in range(first[u], first[u + 1]):
                         if left[b] > 0:
                             best = max(best, potential[other[b]] - cost[b])
-                    if best == least or patience < 0:
-                        return False
+                    if best == -4 * LARGEST or patience < 0:
+                        return STUCK
                     potential[u] = best - epsilon
+                    if abs(potential[u]) >= LARGEST:
+                        return TOO_LARGE
                     current[u] = first[u]
                     continue
                 v = other[a]
@@ -180,4 +187,4 @@ def _scale(
                 else:
                     current[u] += 1
         if epsilon == 1:
-            return True
+            return DONE

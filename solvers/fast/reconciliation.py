@@ -1,16 +1,18 @@
-"""Reconciled forecasts: Newton's method on the prices of the sums; whole ones by exchanges or rounding.
+"""Reconciled forecasts: Newton's method on the prices of the sums; whole ones by flows or rounding.
 
 At prices λ of the sums, each series is best at ``clip(y + (Aᵀλ) / 2w, lower, upper)``. The dual function
 is concave, with the broken sums as its gradient, and each set of series inside their bounds makes it
 quadratic. So Newton's method finds the optimum after a few systems ``A D Aᵀ``, as sparse as the hierarchy.
 
-Along a tree, whole forecasts are optimal after exchanges of units (`solvers.fast.exchange`). Elsewhere the
-relaxed ones are rounded, and single units moved as long as that saves something. The certificate then states
-the gap that is left, as whole forecasts along crossed hierarchies are NP-hard in general.
+Along a tree, or two that cross, whole forecasts are flows, and near the relaxed ones: a flow of least cost
+(`solvers.fast.flow`) is their optimum. Elsewhere the relaxed ones are rounded, and single units moved as long
+as that saves something. The certificate then states the gap that is left, as whole forecasts along more
+crossed hierarchies are NP-hard in general (sums of a table with three attributes).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -22,35 +24,37 @@ import scipy
 from scipy.optimize import brentq
 from scipy.sparse.linalg import splu
 
-from models import Reconciliation, Tree
+from models import Reconciliation
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
-from models.arithmetic.kernels import kernel
 from models.certificate import Witness
-from models.programs.layout import by_node, by_size, layout_of
 from models.witnesses.node_prices import NEVER
 from models.witnesses.scaled import over_one_unit
-from solvers.fast.exchange import exchange
+from solvers.fast.flow import least_cost_flow
 from solvers.fast.no_path import NoFastPath
+
+FURTHEST = 1024
+"""Units on each side of a series' forecast that are arcs at once, at most."""
 
 _ROUNDS = 200
 """Newton steps; a hierarchy of 10,000 series takes ten to thirty."""
 
 
 def solve_reconciliation(model: Reconciliation) -> tuple[Array, Witness]:
-    """The optimum with its prices; whole forecasts of crossed hierarchies may be worse than the optimum.
+    """The optimum with its prices; rounded whole forecasts may be worse.
 
-    Raises `NoFastPath` for absolute or largest changes; if the bounds leave no answer, or so little room that
-    none is found.
+    Raises `NoFastPath` for largest changes, absolute ones over the reals, and numbers too large for flows; if
+    the bounds leave no answer, or so little room that none is found.
     """
-    if model.p != 2:
-        raise NoFastPath("Reconciliation: only squared changes have a fast path")
+    flow = model.p == 1 and model.integer and model.network is not None
+    if model.p != 2 and not flow:
+        raise NoFastPath("Reconciliation: only squared changes, or whole flows, have a fast path")
     if model.factors is not None:
         return _with_factors(model)
     prices, x = _relaxed(model)
     if not model.integer:
         return x, {"prices": prices}
-    tree = model.links[1].size == np.unique(model.links[1]).size
-    return _exchanged(model, x) if tree else _rounded(model, x, prices)
+    return _rounded(model, x, prices) if model.network is None else _as_flow(model, x, prices)
 
 
 def _with_factors(model: Reconciliation) -> tuple[Floats, Witness]:
@@ -152,164 +156,112 @@ def _system(rows: Any, half: Floats, free: Flags) -> Any:
     return splu(system, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
 
-def _exchanged(model: Reconciliation, near: Floats) -> tuple[Ints, Witness]:
-    """The optimal whole forecasts along a tree, and the prices that prove them.
+def _as_flow(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints, Witness]:
+    """The optimal whole forecasts where each series is an arc of a network, and the prices that prove them.
 
-    All series are put below one more root, beside a leaf with a large count and no cost.
+    Units near the relaxed forecasts are arcs of their own, whose costs rise; the lighter a series, the more.
+    The relaxed prices are the first potentials, which leaves small costs. If the best flow ends where the
+    arcs do, there are more around it.
     """
-    (base, lower, upper), unit = _scaled(model)
-    (weights,), heavy = over_one_unit(model.data[1])
-    tree, node = _tree_of(model)
-    if weights.dtype == object or heavy > 2**40:
-        raise NoFastPath("Reconciliation: the weights, as whole numbers, pass 64 bits")
-    shift = _shift(model, lower)
-    x = _rounded_down(model, near, lower, upper) - shift
-    plenty = 2 * (int(np.abs(x).sum()) + int(np.abs(base // unit).sum()) + base.size)
-    apart = unit * int(np.abs(x).max()) + int(np.abs(base - unit * shift).max())
-    largest = 2 * unit * (apart + unit) * int(weights.max()) * (tree.depth + 1)
-    if 4 * largest >= NEVER:
-        raise NoFastPath("Reconciliation: the costs of a unit pass 60 bits")
-    size = tree.size
-    parts = [np.zeros(size, np.int64) for _ in range(4)]
-    y, w, held, low = parts
-    high = np.full(size, plenty * 2)
-    y[node], w[node], held[node] = base - unit * shift, weights, x
-    low[node] = np.where(lower == -NEVER, -NEVER, lower - shift)
-    high[node] = np.where(upper == NEVER, plenty * 2, upper - shift)
-    spare = int(np.setdiff1d(np.arange(1, size), node)[0])
-    held[spare], held[0] = plenty, plenty + int(x[tree.parent[node] == 0].sum())
-    low[0], high[0] = 0, 4 * held[0] + 1
-    layout = layout_of(tree)
-    least, most = (by_size(side[:, None], layout.order) for side in (np.maximum(low, 0), high))
-    moved = by_size(held[:, None], layout.order)
-    exchange(layout, by_size(y[:, None], layout.order), moved, unit, least, most, w[layout.order])
-    found = by_node(moved, layout.order)[:, 0]
-    price = np.zeros(size, np.int64)
-    leaf = np.bincount(tree.parent[1:], minlength=size) == 0
-    _read_prices(tree.parent, leaf, found, y, w, low, high, unit, spare, price)
-    scale = unit * unit * heavy
-    whole = (-price[node[model.aggregates]]).tolist()
-    shown = np.array(whole, np.int64) if scale == 1 else np.array(
-        [*(Fraction(value, scale) for value in whole), None], object
-    )[:-1]  # fmt: skip
-    return found[node] + shift, {"prices": shown}
+    (base, unit), (weights, heavy) = map(_whole, ("base forecasts", "weights"), model.data)
+    lower, upper = map(_whole_side, model.bounds, (-NEVER, NEVER), (math.ceil, math.floor))
+    assert model.network is not None
+    tail, head = model.network
+    nodes = model.aggregates.size + 1
+    start = np.zeros(nodes, np.int64)
+    if model.p == 2:
+        start = _potentials(model, -(model.program().matrix.T @ prices) * (unit * heavy))
+    low, high = np.floor(near).astype(np.int64), np.ceil(near).astype(np.int64)
+    centre: Ints | None = None
+    reach = np.minimum(np.ceil(np.sqrt(weights.max() / weights)), FURTHEST).astype(np.int64)
+    while reach.min() <= FURTHEST:
+        least, most = np.maximum(low - reach, lower), np.minimum(high + reach, upper)
+        apart = unit * (2 * max(exact.reach(least), exact.reach(most)) + 3) + 2 * exact.reach(base)
+        if 4 * apart * exact.reach(weights) >= 2**61:
+            raise NoFastPath("Reconciliation: the costs of a unit pass 61 bits")
+        arc = np.repeat(np.arange(low.size), np.maximum(most - least, 0))
+        at = np.arange(arc.size) - np.searchsorted(arc, arc) + least[arc]
+        if model.p == 2:
+            more = unit * (2 * at + 1) - 2 * base[arc]
+        else:
+            more = np.abs(unit * (at + 1) - base[arc]) - np.abs(unit * at - base[arc])
+        cost = weights[arc] * more + (start[tail] - start[head])[arc]
+        supply = np.zeros(nodes, np.int64)
+        np.add.at(supply, head, least)
+        np.subtract.at(supply, tail, least)
+        found = None
+        if np.all(least <= most):
+            found = least_cost_flow(tail[arc], head[arc], np.ones_like(arc), cost, supply)
+        if found is None:
+            reach *= 4
+            continue
+        x = least.copy()
+        np.add.at(x, arc, found[0])
+        ended = (x == least) & (least > lower) | (x == most) & (most < upper)
+        if centre is not None and model.objective(centre) <= model.objective(x):
+            x, ended = centre, np.zeros(x.size, bool)
+        if not ended.any():
+            return x, _witness(model, start + found[1], unit * heavy)
+        low = high = centre = x
+        reach = np.where(ended, np.minimum(4 * reach, FURTHEST), reach)
+    raise NoFastPath("Reconciliation: no whole forecasts within the bounds are near the relaxed ones")
 
 
-def _scaled(model: Reconciliation) -> tuple[tuple[Ints, Ints, Ints], int]:
-    """``(base · unit, lower, upper)`` in whole numbers, ∓NEVER where there is no bound; and the unit."""
-    (base,), unit = over_one_unit(model.data[0])
-    if base.dtype == object or unit > 2**30:
-        raise NoFastPath("Reconciliation: the base forecasts, as whole numbers over one unit, pass 64 bits")
-    sides = []
-    for side, away, rounded in zip(model.bounds, (-NEVER, NEVER), (np.ceil, np.floor), strict=True):
-        inside = np.abs(side.astype(float)) < NEVER
-        sides.append(np.where(inside, rounded(np.where(inside, side, 0)), away).astype(np.int64))
-    return (base, sides[0], sides[1]), unit
+def _potentials(model: Reconciliation, charge: Floats) -> Ints:
+    """Whole potentials of the network's nodes; each aggregate's ends differ by about its charge."""
+    own = model.aggregates
+    assert model.network is not None
+    tail, head = (end[own] for end in model.network)
+    inner = 1 + np.arange(own.size)
+    down, whole = head == inner, np.rint(charge[own]).astype(np.int64)
+    outer, change = np.where(down, tail, head), np.where(down, -whole, whole)
+    if np.abs(charge).max(initial=0) * (own.size + 1) >= 2.0**61:
+        raise NoFastPath("Reconciliation: the prices of sums pass 61 bits")
+    potential = np.zeros(own.size + 1, np.int64)
+    while np.any((found := potential[outer] + change) != potential[1:]):
+        potential[1:] = found
+    return potential
 
 
-def _shift(model: Reconciliation, lower: Ints) -> Ints:
-    """The least values of the bottom, summed up, so that the rest is at least 0."""
-    least = np.where(model.bottom, lower, 0)
-    if np.any(least == -NEVER):
-        raise NoFastPath("Reconciliation: whole forecasts without lower bounds have no fast path")
-    return model.summed(least)
-
-
-def _tree_of(model: Reconciliation) -> tuple[Tree, Ints]:
-    """A tree of all series below one more root, beside a spare leaf; and the node of each series."""
+def _witness(model: Reconciliation, potential: Ints, scale: int) -> Witness:
+    """Prices that charge each series the difference between the potentials at its ends, over the scale."""
+    assert model.network is not None
+    tail, head = model.network
     aggregate, part = model.links
-    above = np.full(model.data[0].size, -1)
-    above[part] = aggregate
-    depth, at = np.zeros(above.size, np.int64), above.copy()
-    while np.any(at >= 0):
-        depth += at >= 0
-        at = np.where(at >= 0, above[at], -1)
-    node, levels, start = np.zeros(above.size, np.int64), [], 1
-    for level in range(int(depth.max()) + 1):
-        here = np.flatnonzero(depth == level)
-        first = 0 if level == 0 else int(node[depth == level - 1].min())
-        node[here] = start + np.arange(here.size)
-        parents = np.zeros(here.size + 1, np.int64) if level == 0 else node[above[here]] - first
-        levels.append(parents)
-        start += parents.size
-    return Tree(levels), node
+    charge = (potential[tail] - potential[head]).astype(object)
+    price = np.zeros(charge.size, object)
+    for level in range(int(model.height.max(initial=0)), 0, -1):
+        here = np.flatnonzero(model.height == level)
+        link = model.height[part] == level
+        np.add.at(price, part[link], price[aggregate[link]])
+        price[here] -= charge[here]
+    prices = price[model.aggregates]
+    if scale == 1:
+        return {"prices": prices.astype(np.int64)}
+    return {"prices": exact.objects((Fraction(value, scale) for value in prices.tolist()), prices.shape)}
 
 
-def _rounded_down(model: Reconciliation, near: Floats, lower: Ints, upper: Ints) -> Ints:
-    """Feasible whole forecasts along a tree: each is the relaxed one rounded up or down.
-
-    From the top: an aggregate's parts are rounded down, and as many of them up as its own value needs. There
-    are always enough: bounds are whole, and so within the rounded ones.
-    """
-    aggregate, part = model.links
-    floor = np.maximum(np.floor(near + 1e-9), np.maximum(lower, -(2.0**60)))
-    x = np.minimum(floor, np.minimum(upper, 2.0**60)).astype(np.int64)
-    room = (near - x > 1e-9) & (x < upper)
-    roots = np.setdiff1d(np.arange(x.size), part)
-    up = roots[room[roots] & (near[roots] - x[roots] >= 0.5)]
-    x[up] += 1
-    order = np.argsort(aggregate, kind="stable")
-    begin = np.searchsorted(aggregate[order], model.aggregates)
-    end = np.append(begin[1:], order.size)
-    for k in np.argsort(-model.height[model.aggregates], kind="stable"):
-        a, own = int(model.aggregates[k]), part[order[begin[k] : end[k]]]
-        missing = int(x[a] - x[own].sum())
-        apart = near[own] - x[own]
-        ranked = own[np.argsort(-apart if missing > 0 else apart, kind="stable")]
-        for i in ranked[: abs(missing)]:
-            x[i] += 1 if missing > 0 else -1
-    if model.violations(x):
-        raise NoFastPath("Reconciliation: the relaxed forecasts do not round to whole ones within the bounds")
-    return x
+def _whole(name: str, values: Array) -> tuple[Ints, int]:
+    """Values as whole numbers over their least common unit, and the unit."""
+    (whole,), unit = over_one_unit(values)
+    if not exact.fits(exact.reach(whole)):
+        raise NoFastPath(f"Reconciliation: the {name}, as whole numbers over one unit, pass 62 bits")
+    return whole.astype(np.int64), unit
 
 
-@kernel()
-def _read_prices(
-    parent: Any, leaf: Any, x: Any, y: Any, weight: Any, lower: Any, upper: Any, unit: int, spare: int,
-    price: Any,
-) -> None:  # fmt: skip
-    """Write the prices of each node's children to `price`: between their last unit's cost and the next one's.
-
-    ±NEVER stands for units that bounds exclude. The node `spare` has any number of units at no cost.
-    """
-    n = parent.size
-    last, following = np.full(n, -NEVER), np.full(n, NEVER)
-    gives, takes = np.full(n, -NEVER), np.full(n, NEVER)
-    for i in range(n - 1, -1, -1):
-        slope, own = 2 * unit * weight[i] * (unit * x[i] - y[i]), weight[i] * unit * unit
-        if x[i] > lower[i]:
-            gives[i] = slope - own
-        if x[i] < upper[i]:
-            takes[i] = slope + own
-        if i == 0:
-            break
-        costly, cheap = gives[i], takes[i]
-        if not leaf[i]:
-            costly = -NEVER if costly == -NEVER or last[i] == -NEVER else costly + last[i]
-            cheap = NEVER if cheap == NEVER or following[i] == NEVER else cheap + following[i]
-        if i == spare:
-            costly, cheap = 0, 0
-        p = parent[i]
-        last[p] = max(last[p], costly)
-        following[p] = min(following[p], cheap)
-    for i in range(n):
-        above = price[parent[i]] if i > 0 else 0
-        low, high = last[i], following[i]
-        if i > 0 and takes[i] != NEVER:
-            low = max(low, above - takes[i])
-        if i > 0 and gives[i] != -NEVER:
-            high = min(high, above - gives[i])
-        price[i] = max(min(max(above, low), high), -NEVER // 2) if i > 0 else 0
+def _whole_side(side: Array, away: int, rounded: Callable[[Any], int]) -> Ints:
+    """Bounds rounded to whole numbers inwards; `away` where there is none."""
+    inside = np.abs(side.astype(float)) < NEVER
+    return np.array([rounded(v) if k else away for v, k in zip(side.tolist(), inside, strict=True)], np.int64)
 
 
 def _rounded(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints, Witness]:
     """Whole forecasts near the relaxed ones, improved unit by unit; the relaxed prices bound the gap."""
     base, weights = (part.astype(float) for part in model.data)
     lower, upper = (side.astype(float) for side in model.bounds)
-    bottom = np.flatnonzero(model.bottom)
     held = np.where(model.bottom, np.clip(np.rint(near), np.ceil(lower), np.floor(upper)), 0)
     x = model.summed(held)
-    member = _members(model, bottom)
+    member = model.members.sign().tocsr()
     moves = 0
     while moves < 4 * x.size:
         slope = 2 * weights * (x - base)
@@ -329,16 +281,3 @@ def _rounded(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints,
     if broken := model.violations(found):
         raise NoFastPath(f"Reconciliation: rounding found no whole forecasts ({broken[0]})")
     return found, {"prices": prices}
-
-
-def _members(model: Reconciliation, bottom: Ints) -> Any:
-    """For each series at the bottom, itself and all that it is part of; sparse, shape (bottom, series)."""
-    aggregate, part = model.links
-    n = model.data[0].size
-    up = scipy.sparse.csr_matrix((np.ones(part.size), (part, aggregate)), (n, n))
-    step = scipy.sparse.identity(n, format="csr")[bottom]
-    found = step
-    for _ in range(int(model.height.max(initial=0))):
-        step = step @ up
-        found = found + step
-    return found.sign().tocsr()

@@ -11,7 +11,7 @@ from hierdp import execution, repair
 from hierdp.checking import FAILS, check
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.forecasting import Reconciler, aggregate
+from hierdp.forecasting import Reconciler, aggregate, reconcile_file
 from hierdp.forecasting.reconciler import shrinkage
 from hierdp.forecasting.structure import structure_of
 from hierdp.forecasting.tables import summing_of
@@ -102,7 +102,8 @@ def test_many_dates_at_once_are_the_same_as_each_alone():
 
 @pytest.mark.parametrize("options", [{}, {"whole": True}], ids=str)
 def test_processes_give_the_same(options, monkeypatch):
-    monkeypatch.setattr(hierdp.forecasting.reconciler, "NODES", 1 << 10)  # a task for each date
+    for name in ("NODES", "BESIDE"):
+        monkeypatch.setattr(hierdp.forecasting.reconciler, name, 1)  # a task for each date
     given, summing, _ = forecasts(TREE)
     alone, shared = Reconciler(**options), Reconciler(**options)
     with execution.using(workers=2):
@@ -323,20 +324,87 @@ def test_parents_may_be_given_in_place_of_a_matrix():
         summing_of(pd.DataFrame({"unique_id": ["x", "y"], "parent": ["y", "x"]}), "unique_id")
 
 
+@pytest.mark.parametrize("values", [1, 100, 1 << 22])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_the_command_reconciles_files(kind, tmp_path):
+def test_the_command_reconciles_files(kind, values, tmp_path, monkeypatch):
+    monkeypatch.setattr(hierdp.forecasting.files, "VALUES", values)
     given, summing, tags = forecasts(CROSSED)
     matrix = pd.DataFrame(summing.matrix.toarray(), columns=summing.ids[-6:]).assign(unique_id=summing.ids)
-    given.to_csv(tmp_path / "forecasts.csv", index=False)
+    if kind == "csv":
+        given.to_csv(tmp_path / "forecasts.csv", index=False)
+    else:
+        given.to_parquet(tmp_path / "forecasts.parquet")
     matrix.to_csv(tmp_path / "summing.csv", index=False)
-    files = [str(tmp_path / name) for name in ("forecasts.csv", "summing.csv", f"made.{kind}")]
-    command = ["reconcile", *files[:2], "--weights", "wls_struct", "--whole", "--out", files[2]]
+    files = [str(tmp_path / name) for name in (f"forecasts.{kind}", "summing.csv", f"made.{kind}")]
+    whole = values > 100  # the best whole forecasts of several dates are not unique
+    command = ["reconcile", *files[:2], "--weights", "wls_struct", *["--whole"] * whole, "--out", files[2]]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
-    assert "of 8 problems proved optimal" in done.output
+    assert "All forecasts are proved optimal" in done.output
     made = pd.read_csv(files[2]) if kind == "csv" else pd.read_parquet(files[2])
-    expected = Reconciler("wls_struct", whole=True).reconcile(given, summing, tags)
-    pd.testing.assert_frame_equal(made.astype({"ds": int}), expected, check_dtype=False)
+    expected = Reconciler("wls_struct", whole=whole).reconcile(given, summing, tags)
+    expected = expected.sort_values(["ds", "unique_id"], ignore_index=True)
+    # Newton's method ends when sums hold to 13 digits.
+    pd.testing.assert_frame_equal(made, expected, check_dtype=False, rtol=0, atol=1e-10)
     again = CliRunner().invoke(main, command)
     assert again.exit_code == 2
     assert "give --overwrite" in again.output
+
+
+def test_nothing_is_written_if_a_later_date_lacks_a_value(tmp_path, monkeypatch):
+    monkeypatch.setattr(hierdp.forecasting.files, "VALUES", 1)
+    given, summing, _ = forecasts(CROSSED)
+    given.loc[given.index[given.ds == 3][0], "naive"] = np.nan
+    given.to_parquet(tmp_path / "forecasts.parquet")
+    with pytest.raises(InputError, match="has no 'naive' for ds 3"):
+        reconcile_file(Reconciler(), tmp_path / "forecasts.parquet", summing, tmp_path / "made.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["forecasts.parquet"]
+    with pytest.raises(InputError, match="no column 'day'"):
+        reconcile_file(
+            Reconciler(), tmp_path / "forecasts.parquet", summing, tmp_path / "made.csv", time_col="day"
+        )
+
+
+class Series:
+    """What `Reconciler.transform` needs of a TimeSeries of darts."""
+
+    def __init__(self, values, components, hierarchy):
+        self.components, self.hierarchy, self.all_values = pd.Index(components), hierarchy, lambda: values
+
+    def with_values(self, values):
+        return Series(values, self.components, self.hierarchy)
+
+    def values(self):
+        return self.all_values()[:, :, 0]
+
+    def __getitem__(self, names):
+        return Series(self.all_values()[:, self.components.get_indexer(names)], names, self.hierarchy)
+
+
+def of_darts(values, components, hierarchy):
+    darts = pytest.importorskip("darts")
+    days = pd.date_range("2026-01-01", periods=len(values))
+    series = darts.TimeSeries.from_times_and_values(days, values, columns=components)
+    return series.with_hierarchy(hierarchy)
+
+
+@pytest.mark.parametrize("kind", [Series, of_darts])
+def test_time_series_of_darts_are_transformed(kind):
+    rng = np.random.default_rng(0)
+    names, hierarchy = ["x", "total", "a", "y"], {"x": ["a"], "y": ["a"], "a": ["total"]}
+    values, residuals = rng.normal(3, 2, (5, 4, 7)), rng.normal(0, [[[1], [9], [9], [1]]], (50, 4, 1))
+    reconciler = Reconciler(whole=True)
+    made = reconciler.transform(kind(values, names, hierarchy))
+    x, total, a, y = made.all_values().swapaxes(0, 1)
+    np.testing.assert_array_equal(total, a)
+    np.testing.assert_array_equal(a, x + y)
+    assert all(proof.optimal for proof in reconciler.certificates)
+    reconciler = Reconciler("wls_var", nonnegative=False)
+    made = reconciler.transform(kind(values, names, hierarchy), kind(residuals, names, hierarchy))
+    own, parts = 1 / (residuals[:, :, 0] ** 2).mean(axis=0), np.array([[1, 0], [1, 1], [1, 1], [0, 1]])
+    weighed = parts.T * own
+    expected = np.linalg.solve(weighed @ parts, weighed @ values.swapaxes(0, 1).reshape(4, -1))
+    # A system of two unknowns, of numbers below 10.
+    np.testing.assert_allclose(
+        made.all_values()[:, [0, 3]].swapaxes(0, 1).reshape(2, -1), expected, atol=1e-10
+    )

@@ -312,11 +312,12 @@ LINKS = {
         ([0, 0, 1, 1], [3, 4, 3, 5], 6),
         ([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [5, 6, 7, 8, 5, 7, 6, 8, 0, 1], 9),
     ],
+    "three": [([0, 0, 1, 1, 2, 2], [3, 4, 4, 5, 3, 5], 6)],
 }
 """The aggregate and the part of each link, and the number of series."""
 
 
-def reconciliation(integer, kinds=("tree", "crossed"), times=15):
+def reconciliation(integer, kinds=("tree", "crossed", "three"), times=15):
     for seed, (*links, series) in enumerate([shape for kind in kinds for shape in LINKS[kind]] * times):
         rng, links = np.random.default_rng(seed), np.array(links, np.int64)
         plain = models.Reconciliation(np.zeros(series), *links)
