@@ -54,8 +54,8 @@ class Reconciler:
         residuals' covariance, shrunk to its diagonal (Schäfer & Strimmer 2005); or given ones.
     nonnegative : bool
     whole : bool
-        Whole forecasts. Along a tree they are optimal. Otherwise the relaxed ones are rounded, and the gap to
-        the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰, or of more if they
+        Whole forecasts. Along a tree, or two that cross, they are optimal. Otherwise the relaxed ones are
+        rounded, and the gap to the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰, or of more if they
         pass 10⁵, and weights to whole numbers, with three digits if they are at most 1,000 times
         apart.
     fixed : sequence of str
@@ -64,12 +64,13 @@ class Reconciler:
         Bounds. Default: 0 if `nonnegative`, and no upper bound.
     loss : "squared", "absolute" or "largest"
         The sum of w (x − y)², the sum of w |x − y|, or the largest w |x − y|. The last two are linear
-        programs, solved by HiGHS; for the largest change of whole forecasts, too, a gap is proved.
+        programs, solved by HiGHS (sums of whole forecasts along trees are flows); for the largest change of
+        whole forecasts, too, a gap is proved.
 
     Attributes
     ----------
     certificates : list of Certificate
-        After a call: the proofs of all problems. Many dates along one tree are one problem.
+        After a call: the proofs of all problems. Many dates are one problem.
 
     Raises
     ------

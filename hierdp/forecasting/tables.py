@@ -131,7 +131,7 @@ def _of_parents(frame: Any, id_col: str) -> SummingMatrix:
     """The series in order of their first rows, those of the bottom last; each sums all below it once."""
     links = frame.dropna(subset=["parent"])
     names = pd.unique(pd.concat([links.parent, frame[id_col]]).astype(str))
-    inner = np.isin(names, links.parent.astype(str))
+    inner = pd.Series(names).isin(links.parent.astype(str)).to_numpy()
     ids = np.concatenate([names[inner], names[~inner]])
     place = pd.Series(np.arange(ids.size), ids)
     rows, columns = (place[links[name].astype(str)].to_numpy() for name in ("parent", id_col))
