@@ -55,9 +55,9 @@ class Reconciler:
     nonnegative : bool
     whole : bool
         Whole forecasts. Along a tree, or two that cross, they are optimal. Otherwise the relaxed ones are
-        rounded, and the gap to the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰, or of more if they
-        pass 10⁵, and weights to whole numbers, with three digits if they are at most 1,000 times
-        apart.
+        rounded, and the gap to the optimum is proved. Base forecasts are rounded to multiples of 2⁻¹⁰, or of
+        more if they are large, and weights to whole numbers, with three digits if they are at most 1,000
+        times apart.
     fixed : sequence of str
         Levels (keys of `tags`) or series whose base forecasts stay as they are.
     lower, upper : number or array of shape (series,), optional

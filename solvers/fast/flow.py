@@ -127,8 +127,8 @@ def _scale(
 ) -> int:
     """Move all excess to where it is missing, at least cost; in place.
 
-    Returns: STUCK if a node cannot get rid of its excess, or after `patience` changes of potentials; TOO_LARGE
-        if a potential passes 61 bits; otherwise DONE.
+    Returns: STUCK if a node cannot get rid of its excess, or after `patience` changes of potentials;
+        TOO_LARGE if a potential passes 61 bits; otherwise DONE.
     """
     nodes = excess.size
     stack = np.empty(nodes, np.int64)
