@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.measuring import DATA
 from benchmarks.which_wins import KINDS, read
-from benchmarks.which_wins.flows import DELTA
-from benchmarks.which_wins.histograms import BOUND
+from benchmarks.which_wins.flows import DELTA, FLOWS
+from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS
 from benchmarks.which_wins.rows import means
-from benchmarks.which_wins.zcdp import ZCDP
+from benchmarks.which_wins.sizes import SIZES
 from hierdp.choosing import Shape, errors
 from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
 from hierdp.counts.size_runs import Runs, SizeRuns
@@ -89,7 +89,7 @@ def chosen(by: str, kind: str, case: Any, runs: int) -> Iterator[dict[str, Any]]
 def hits(predicted: Any) -> Any:
     """For each prediction and setting: the recommended method, and its measured error over the least."""
     measured = means(read())
-    measured = measured[(measured.method != BOUND) & (measured.kind != ZCDP)].copy()
+    measured = measured[(measured.method != BOUND) & measured.kind.isin((SIZES, FLOWS, HISTOGRAMS))].copy()
     keys = ["figure", "data", "at", "epsilon", "level", "metric"]
     for table in (measured, predicted):
         table["at"] = table["at"].fillna(-1)

@@ -8,9 +8,21 @@ import pandas as pd
 import pytest
 
 from benchmarks import which_wins as script
-from benchmarks.which_wins import decision, flows, histograms, page, sizes, zcdp
+from benchmarks.which_wins import (
+    anonymized,
+    decision,
+    factorizations,
+    flows,
+    histograms,
+    page,
+    sizes,
+    stability,
+    zcdp,
+)
 from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
+from hierdp.analysis.matrix_mechanism import mean_variance
+from hierdp.analysis.workload import RANGE
 from hierdp.choosing import methods
 from hierdp.mechanisms import registry
 from hierdp.reproduce.zhang2014.data import histograms as real
@@ -90,6 +102,9 @@ def tiny():
         "sizes": [by_size],
         "zcdp": [by_size],
         "flows": [flows.Case("small", table, 1.0)],
+        "anonymized": [by_size],
+        "stability": [flows.Case("small", table, 1.0)],
+        "factorizations": [factorizations.Case(8)],
         "histograms": [histograms.Case("line", bins, 1.0), histograms.Case("map", np.outer(bins, bins), 0.1)],
     }
 
@@ -125,6 +140,46 @@ def test_the_winners_that_a_table_shows_are_the_least_of_its_rows():
             here = rows[(rows.data == data) & (rows.epsilon == epsilon)].groupby("method").error.mean()
             assert cell.startswith(f"**{here.idxmin()}** {page.shown(here.min())} ")
             assert f"({here.drop(here.idxmin()).idxmin()} ×" in cell
+
+
+def test_small_and_large_groups_together_have_sensitivity_1():
+    """All groups by size of up to three groups of at most five entities, and one entity more."""
+
+    def measured(sizes, most, listed):
+        by_size = np.unique(sizes, return_counts=True)
+        small = [int((np.array(sizes) >= r).sum()) for r in range(1, most + 1)]
+        over, often = anonymized.largest_over(*by_size, listed, most)
+        return np.array(small + np.repeat(over, often).tolist())
+
+    for sizes_of in product(range(6), repeat=3):
+        for grown, most, listed in product(range(3), range(1, 5), range(4)):
+            more = [size + (k == grown) for k, size in enumerate(sizes_of)]
+            change = measured(more, most, listed) - measured(sizes_of, most, listed)
+            assert np.abs(change).sum() <= 1
+            assert np.abs(change).sum() == 1 or (sizes_of[grown] >= most and listed < 3)
+
+
+def test_stability_noise_lets_a_count_of_1_pass_with_the_chance_of_delta():
+    noise = stability.StabilityNoise(0, 0.05)
+    made = noise.gaussian(np.repeat([0, 1, 10**6], 20_000), "cells", 2**0.5, 0.02)
+    passed = (made.counts != stability.NEVER).reshape(3, -1)
+    assert (passed.sum(axis=1)[[0, 2]] == [0, 20_000]).all()
+    # 0.05 of 20,000, give or take six standard deviations; a threshold between whole numbers lets 0.049 pass.
+    assert abs(passed[1].mean() - 0.05) < 6 * (0.05 * 0.95 / 20_000) ** 0.5 + 0.002
+    assert made.counts[-20_000:].mean() == pytest.approx(10**6, abs=1)  # the mean of 20,000 draws of σ = 7
+
+
+def test_factorizations_are_those_of_the_paper_and_at_least_the_optimum():
+    found = {
+        (row["metric"].rpartition(" ")[2], row["method"]): row["error"]
+        for row in factorizations.errors(factorizations.Case(64), 1, 0)
+    }
+    assert found["ε-DP", "H_b^c"] == pytest.approx(37.07, abs=0.005)  # Qardaji et al. 2013, Table 3
+    for method in ("H_b^c", "square root", "each bin"):
+        assert found["zCDP", method] > found["zCDP", factorizations.OPTIMUM]
+    root, gram = factorizations.square_root(6), RANGE.gram(6)
+    pure = factorizations.variance(root, gram, 21, 1)
+    assert pure == pytest.approx(mean_variance(root, gram, 21), rel=1e-12)
 
 
 @pytest.mark.parametrize("way", zcdp.WAYS)

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from benchmarks.measuring import DATA, timed
-from benchmarks.which_wins import flows, histograms, page, sizes, zcdp
+from benchmarks.which_wins import (
+    anonymized,
+    factorizations,
+    flows,
+    histograms,
+    page,
+    sizes,
+    stability,
+    zcdp,
+)
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
 from hierdp.choosing.methods import EMD
@@ -31,6 +40,9 @@ KINDS: dict[str, tuple[Callable[[Path, int], list[Any]], Callable[..., Any]]] = 
     "flows": (lambda data, _: flows.cases(data), flows.errors),
     "histograms": (histograms.cases, histograms.errors),
     "zcdp": (zcdp.cases, zcdp.errors),
+    "anonymized": (anonymized.cases, anonymized.errors),
+    "stability": (lambda data, _: stability.cases(data), stability.errors),
+    "factorizations": (lambda *_: factorizations.cases(), factorizations.errors),
 }
 
 

@@ -74,12 +74,13 @@ def _decision(_: DataFrame, found: DataFrame) -> str:
 
 def _runs(rows: DataFrame, found: DataFrame) -> str:
     minutes = rows.groupby("kind", sort=False).seconds.sum() / 60
-    each = ", ".join(f"{kind} {spent:.0f}" for kind, spent in minutes.items())
+    each = "; ".join(f"{kind} {spent:.0f}" for kind, spent in minutes.items())
     settings = found.groupby("kind", sort=False).best.sum()
-    many = ", ".join(f"{kind} {count:,}" for kind, count in settings.items())
+    runs = rows.groupby("kind", sort=False).run.max() + 1
+    many = "; ".join(f"{kind} {count:,} × {runs[kind]}" for kind, count in settings.items())
     return (
-        f"Runs of each method: {rows.run.max() + 1}. Settings (data, ε, level, error): {many}. Minutes, on a "
-        f"machine that was busy with other work: {minutes.sum():.0f} ({each})."
+        f"Settings (data, ε, level, error) × runs: {many}. Minutes, on a machine that was busy with other "
+        f"work: {minutes.sum():.0f} ({each})."
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hierdp.choosing import methods
-from hierdp.choosing.made_up import check_cells, made_up_bins, made_up_flows, made_up_groups
+from hierdp.choosing.made_up import ALIKE, check_cells, made_up_bins, made_up_flows, made_up_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError, listed, unknown_name
@@ -39,6 +40,13 @@ QUESTIONS: dict[str, dict[str, tuple[str, int]]] = {
 
 STEPS = (0.1, 0.3, 3.0, 10.0)
 """Multiples of ε, and of the numbers of a shape, at which the recommendation is made again."""
+
+DEPTH = "levels, the root's included"
+DEPTHS = (2, 3, 4)
+LIKENESS = "bins that are alike"
+UNDECIDED = (
+    "The shape does not decide, as it does not say whether neighbours are alike: give public data (`like`)."
+)
 
 CONFIDENCE = 0.95
 
@@ -75,17 +83,19 @@ class Recommendation:
             places = [f"{one.method} at {one.value:g}" for one in other.itertuples()]
             kept = f"{changed}: {self.method} from {here.value.min():g} to {here.value.max():g}"
             found.append(f"{changed}: " + ", ".join(places) if places else kept)
+        if not self.flips.keeps[self.flips.changed == LIKENESS].all():
+            found.append(UNDECIDED)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A made-up or public table, and how it is made again with other numbers."""
+    """A made-up or public table, and how it is made again with other numbers: by what is changed, to what."""
 
     kind: str
     table: Any
     max_size: int = 0
-    others: Mapping[str, tuple[float, Callable[[float], Shape]]] | None = None
+    others: Mapping[str, Sequence[tuple[float, Callable[[], Shape]]]] | None = None
 
 
 def recommend(
@@ -168,23 +178,32 @@ def recommend(
         raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
     if like is not None:
         refuse_accounts(like, None, public=False)
-    shape = shape_of(kind, levels, axes, bins, total, groups, filled, max_size, largest, like, count)
+    if kind == "groups":
+        shape = shape_of_groups(levels, groups, total, max_size, largest, like)
+    elif kind == "flows":
+        shape = shape_of_flows(axes, total, filled, like, count)
+    else:
+        shape = shape_of_bins(bins, total, filled, like, count)
     ranking = ranked(shape, metric, level, epsilon, delta, runs)
     best = str(ranking.method[0])
-    changes: dict[str, tuple[float, Callable[[float], Shape]]] = {"ε": (epsilon, lambda _: shape)}
+    changes: dict[str, Sequence[tuple[float, Callable[[], Shape]]]] = {
+        "ε": [(epsilon * step, lambda: shape) for step in STEPS]
+    }
     changes |= shape.others or {}
-    steps = [(name, usual, make, step) for name, (usual, make) in changes.items() for step in STEPS]
+    if isinstance(level, str):
+        changes.pop(DEPTH, None)  # other depths have no levels of these names
+    steps = [(name, value, make) for name, others in changes.items() for value, make in others]
     flips = []
-    for name, usual, make, step in progress.steps(steps, "other settings", len(steps)):
+    for name, value, make in progress.steps(steps, "other settings", len(steps)):
         try:
-            there = make(step)
+            there = make()
         except InputError:  # no table has such a shape
             continue
-        at = epsilon * step if name == "ε" else epsilon
+        at = value if name == "ε" else epsilon
         here = ranked(there, metric, level, at, delta, max(1, runs // 2))
         keeps = bool(here.alike[here.method == best].any())
         method = best if keeps else str(here.method[0])
-        flips.append({"changed": name, "value": usual * step, "method": method, "keeps": keeps})
+        flips.append({"changed": name, "value": value, "method": method, "keeps": keeps})
     import pandas as pd
 
     table = pd.DataFrame(flips, columns=["changed", "value", "method", "keeps"])
@@ -245,89 +264,109 @@ def errors(shape: Shape, epsilon: float, delta: float, runs: int) -> Iterator[me
     return methods.errors_of_bins(shape.table, epsilon, runs, noise)
 
 
-def shape_of(
-    kind: str,
+def shape_of_groups(
     levels: Any,
-    axes: Any,
-    bins: Any,
-    total: int | None,
     groups: int | None,
-    filled: int | None,
+    total: int | None,
     max_size: int | None,
-    largest: int | None,
-    like: Any,
-    count: str,
+    largest: int | None = None,
+    like: Any = None,
 ) -> Shape:
-    """The table to simulate on."""
-    given = {"levels": levels, "axes": axes, "bins": bins, "total": total, "groups": groups}
-    given |= {"max_size": max_size}
-    needed = {"groups": ["levels", "max_size"], "flows": ["axes"], "bins": ["bins"]}[kind]
-    needed += [] if like is not None else ["total", *(["groups"] if kind == "groups" else [])]
-    if missing := [name for name in needed if given[name] is None]:
-        raise InputError(
-            f"the shape of {kind} is not complete: give {listed(missing)}, or a public table (`like`)"
-        )
-    if kind == "groups":
-        assert max_size is not None
-        if like is not None:
-            made = _groups_like(like, levels)
-            check_cells(made.hierarchy.tree.size * (max_size + 1))
-            return Shape(kind, made, max_size)
-        assert total is not None
-        assert groups is not None
-        return _groups(levels, groups, total, max_size, largest or max_size)
-    if kind == "flows":
-        return _flows(axes, total, filled) if like is None else Shape(kind, _flows_like(like, axes, count))
+    """Groups by size to simulate on; the arguments are those of `recommend`."""
+    from hierdp.mechanisms.expected import regions_of
+
+    _check_complete(
+        "groups", {"levels": levels, "max_size": max_size}, {"total": total, "groups": groups}, like
+    )
+    assert max_size is not None
+    if like is not None:
+        public = _groups_like(like, levels)
+        check_cells(public.hierarchy.tree.size * (max_size + 1))
+        return Shape("groups", public, max_size)
+    assert total is not None
+    assert groups is not None
+    places = levels if isinstance(levels, Hierarchy) else regions_of(levels)
+    check_cells(places.tree.size * (max_size + 1))
+    most, mean = min(largest or max_size, max_size), total / groups
+    made = Shape("groups", made_up_groups(places, groups, total, most), max_size)
+
+    def other(number: int, there: Hierarchy) -> Shape:
+        return replace(made, table=made_up_groups(there, number, round(number * mean), most))
+
+    numbers = [(groups * step, partial(other, max(1, round(groups * step)), places)) for step in STEPS]
+    depths = [(depth, partial(other, groups, there)) for depth, there in _deeper(places)]
+    return replace(made, others={"number of groups": numbers, DEPTH: depths})
+
+
+def shape_of_flows(
+    axes: Any, total: int | None, filled: int | None = None, like: Any = None, count: str = "count"
+) -> Shape:
+    """Flows to simulate on; the arguments are those of `recommend`."""
+    from hierdp.mechanisms.top_down.expected import flows_of
+
+    _check_complete("flows", {"axes": axes}, {"total": total}, like)
+    if like is not None:
+        return Shape("flows", _flows_like(like, axes, count))
+    assert total is not None
+    shape = flows_of(axes)
+    possible = math.prod(int(axis.tree.level_sizes[-1]) for axis in shape.axes)
+    many = max(1, min(possible, total) // 2) if filled is None else filled
+
+    def of(cells: float, there: Flows = shape) -> Shape:
+        return Shape("flows", made_up_flows(there, total, max(1, round(cells))))
+
+    deeper = [dict(_deeper(axis)) for axis in shape.axes]
+    depths = [
+        (depth, partial(of, many, replace(shape, axes=tuple(one[depth] for one in deeper))))
+        for depth in DEPTHS
+        if all(depth in one for one in deeper)
+    ]
+    filled_otherwise = [(many * step, partial(of, many * step)) for step in STEPS]
+    return replace(of(many), others={"cells that are not empty": filled_otherwise, DEPTH: depths})
+
+
+def shape_of_bins(
+    bins: Any, total: int | None, filled: int | None = None, like: Any = None, count: str = "count"
+) -> Shape:
+    """A histogram to simulate on; the arguments are those of `recommend`."""
+    _check_complete("bins", {"bins": bins}, {"total": total}, like)
     sizes = (bins,) if isinstance(bins, int) else tuple(bins)
     if len(sizes) > 2 or min(sizes) < 1:
         raise InputError(f"bins {sizes}: give their number, along one or two dimensions")
     if like is not None:
-        return Shape(kind, _bins_like(like, sizes, count))
+        return Shape("bins", _bins_like(like, sizes, count))
     assert total is not None
-    return _bins(sizes, total, filled)
+    many = max(1, min(math.prod(sizes), total) // 2) if filled is None else filled
+
+    def of(filled: float, alike: float = ALIKE) -> Shape:
+        return Shape("bins", made_up_bins(sizes, total, max(1, round(filled)), alike))
+
+    return replace(
+        of(many),
+        others={
+            "bins that are not empty": [(many * step, partial(of, many * step)) for step in STEPS],
+            LIKENESS: [(ALIKE * step, partial(of, many, ALIKE * step)) for step in STEPS],
+        },
+    )
 
 
-def _groups(levels: Any, groups: int, total: int, max_size: int, largest: int) -> Shape:
-    from hierdp.mechanisms.expected import regions_of
-
-    places = levels if isinstance(levels, Hierarchy) else regions_of(levels)
-    check_cells(places.tree.size * (max_size + 1))
-    made = Shape("groups", made_up_groups(places, groups, total, min(largest, max_size)), max_size)
-    mean = total / groups
-
-    def other(step: float) -> Shape:
-        number = max(1, round(groups * step))
-        return replace(
-            made, table=made_up_groups(places, number, round(number * mean), min(largest, max_size))
+def _check_complete(kind: str, always: Mapping[str, Any], without_like: Mapping[str, Any], like: Any) -> None:
+    given = {**always, **(without_like if like is None else {})}
+    if missing := [name for name, one in given.items() if one is None]:
+        raise InputError(
+            f"the shape of {kind} is not complete: give {listed(missing)}, or a public table (`like`)"
         )
 
-    return replace(made, others={"number of groups": (groups, other)})
 
+def _deeper(places: Hierarchy) -> Iterator[tuple[int, Hierarchy]]:
+    """The same number of finest regions under trees of other depths, in equal steps of size."""
+    from hierdp.mechanisms.expected import regions_of
 
-def _flows(axes: Any, total: int | None, filled: int | None) -> Shape:
-    from hierdp.mechanisms.top_down.expected import flows_of
-
-    assert total is not None
-    shape = flows_of(axes)
-    possible = math.prod(int(axis.tree.level_sizes[-1]) for axis in shape.axes)
-    cells = max(1, min(possible, total) // 2) if filled is None else filled
-    made = Shape("flows", made_up_flows(shape, total, cells))
-
-    def other(step: float) -> Shape:
-        return replace(made, table=made_up_flows(shape, total, max(1, round(cells * step))))
-
-    return replace(made, others={"cells that are not empty": (cells, other)})
-
-
-def _bins(sizes: tuple[int, ...], total: int, filled: int | None) -> Shape:
-    possible = math.prod(sizes)
-    many = max(1, min(possible, total) // 2) if filled is None else filled
-    made = Shape("bins", made_up_bins(sizes, total, many))
-
-    def other(step: float) -> Shape:
-        return replace(made, table=made_up_bins(sizes, total, max(1, round(many * step))))
-
-    return replace(made, others={"bins that are not empty": (many, other)})
+    leaves = int(places.tree.level_sizes[-1])
+    for depth in DEPTHS:
+        numbers = [round(leaves ** (k / (depth - 1))) for k in range(1, depth)]
+        if depth != len(places.levels) and len({1, *numbers}) == depth:
+            yield depth, regions_of([f"level {k}={number}" for k, number in enumerate(numbers, start=1)])
 
 
 def _flows_like(like: Any, axes: Any, count: str) -> Flows:

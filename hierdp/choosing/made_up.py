@@ -26,8 +26,8 @@ from models.arithmetic.arrays import Ints
 SPREAD, NEAR = 1.5, 2.5
 """Of flows: the standard deviation of the logarithm of a cell's count, and the advantage of cells near."""
 
-MEMORY, RANGE = 0.95, 1.5
-"""Of bins: the correlation of neighbours, and the standard deviation of the logarithm of counts."""
+ALIKE, RANGE = 20, 1.5
+"""Of bins: about how many neighbours are alike, and the standard deviation of the logarithm of counts."""
 
 MOST_CELLS = 50_000_000
 """The most possible counts of a table."""
@@ -104,7 +104,9 @@ def made_up_flows(shape: Flows, total: int, cells: int, seed: int = 0) -> Flows:
     return Flows(shape.axes, shape.axis_names, places, counts, shape.unknown)
 
 
-def made_up_bins(shape: tuple[int, ...], total: int, filled: int, seed: int = 0) -> Ints:
+def made_up_bins(
+    shape: tuple[int, ...], total: int, filled: int, alike: float = ALIKE, seed: int = 0
+) -> Ints:
     """Counts of bins of one or more dimensions, so many of which are not empty.
 
     Raises
@@ -121,7 +123,7 @@ def made_up_bins(shape: tuple[int, ...], total: int, filled: int, seed: int = 0)
     def smooth() -> NDArray[np.float64]:
         found = rng.normal(size=shape)
         for axis in range(len(shape)):
-            found = gaussian_filter1d(found, 1 / (1 - MEMORY) / 3, axis=axis, mode="reflect")
+            found = gaussian_filter1d(found, alike / 3, axis=axis, mode="reflect")
         return np.asarray(found / max(float(found.std()), 1e-12)).ravel()
 
     height, other = smooth() + 0.5 * rng.normal(size=int(np.prod(shape))), smooth()

@@ -115,7 +115,6 @@ def errors_of_groups(
                 plan = plan_of(chosen[0], places.levels, merge=chosen[1], max_size=max_size)
                 measured = count_of_counts.measure(data, epsilon, drawn, plan)
                 made = count_of_counts.post_process(measured, places, plan)
-                released = made.dense(max_size)
             else:
                 method = BY_SIZE[way]
                 noisy, _ = group_size.measure(dense, epsilon, drawn, method)
@@ -123,18 +122,32 @@ def errors_of_groups(
                     noisy, places, dense.groups, method, method.solving(SolverOptions())
                 )
                 made = Runs.from_dense(released)
-            found = {EMD: earth_movers_runs(true, made), L1: np.abs(by_size - released).sum(axis=1)}
-            for level, name in enumerate(places.levels):
-                nodes = places.tree.nodes_of(level)
-                for metric, error in found.items():
-                    mean = float(error[nodes].sum()) / (nodes.stop - nodes.start)
-                    yield Error(way, run, level, name, len(places.levels), metric, mean)
+            yield from errors_of_levels(data, max_size, way, run, made)
 
 
-def errors_of_flows(table: Flows, epsilon: float, delta: float, runs: int, noise: Noise) -> Iterator[Error]:
-    """Of every method for flows; errors of cells that are not released included."""
+def errors_of_levels(data: SizeRuns, max_size: int, way: str, run: int, made: Runs) -> Iterator[Error]:
+    """Of released groups by size, per region of a level."""
+    places, true = data.hierarchy, data.runs.capped(max_size)
+    away = np.abs(true.dense(max_size) - made.dense(max_size)).sum(axis=1)
+    found = {EMD: earth_movers_runs(true, made), L1: away}
+    for level, name in enumerate(places.levels):
+        nodes = places.tree.nodes_of(level)
+        for metric, error in found.items():
+            mean = float(error[nodes].sum()) / (nodes.stop - nodes.start)
+            yield Error(way, run, level, name, len(places.levels), metric, mean)
+
+
+def errors_of_flows(
+    table: Flows,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    noise: Noise,
+    methods: Iterable[str] = FLOW_METHODS,
+) -> Iterator[Error]:
+    """Of every method for flows, or some; errors of cells that are not released included."""
     truth = true_table(table)
-    for method in FLOW_METHODS:
+    for method in methods:
         for run in range(runs):
             made = top_down(table, epsilon, delta, noise("", run), method)
             found = top_down_errors(truth, made.table)

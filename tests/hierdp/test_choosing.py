@@ -9,7 +9,16 @@ from click.testing import CliRunner
 
 from benchmarks import recommended
 from benchmarks.which_wins.rows import row
-from hierdp.choosing import QUESTIONS, methods, recommend
+from hierdp.choosing import (
+    DEPTH,
+    LIKENESS,
+    QUESTIONS,
+    UNDECIDED,
+    methods,
+    recommend,
+    shape_of_flows,
+    shape_of_groups,
+)
 from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
 from hierdp.cli.app import main
 from hierdp.errors import InputError
@@ -72,13 +81,32 @@ def test_the_recommended_method_has_the_least_error(kind):
     assert (table.low <= table.error).all()
     assert {"groups": 8, "flows": 6, "bins": 13}[kind] == len(table)
     changed = {
-        "groups": "number of groups",
-        "flows": "cells that are not empty",
-        "bins": "bins that are not empty",
+        "groups": {"number of groups", DEPTH},
+        "flows": {"cells that are not empty", DEPTH},
+        "bins": {"bins that are not empty", LIKENESS},
     }
-    assert set(found.flips.changed) == {"ε", changed[kind]}
+    assert set(found.flips.changed) == {"ε", *changed[kind]}
     assert (found.flips.keeps == (found.flips.method == found.method)).all()
-    assert len(found.notes) == 2
+    undecided = not found.flips.keeps[found.flips.changed == LIKENESS].all()
+    assert found.notes[3:] == [UNDECIDED] * undecided
+
+
+def test_other_depths_have_the_same_finest_regions():
+    shape = shape_of_groups(["state=4", "county=64"], 200, 900, 12)
+    made = {depth: make().table.hierarchy for depth, make in shape.others[DEPTH]}
+    assert {depth: places.tree.level_sizes.tolist() for depth, places in made.items()} == {
+        2: [1, 64], 4: [1, 4, 16, 64],
+    }  # fmt: skip
+    flows = shape_of_flows(AXES, 900, 30)
+    made = {depth: make().table for depth, make in flows.others[DEPTH]}
+    assert {depth: table.axes[1].tree.level_sizes.tolist() for depth, table in made.items()} == {
+        2: [1, 9], 4: [1, 2, 4, 9],
+    }  # fmt: skip
+    assert {(table.total, table.counts.size) for table in made.values()} == {(900, 30)}
+    # A level's name does not exist at other depths.
+    shape = {"levels": ["state=2", "county=9"], "groups": 20, "total": 40, "max_size": 4}
+    found = recommend("groups", "entities to move: county", epsilon=1, runs=1, **shape)
+    assert DEPTH not in set(found.flips.changed)
 
 
 def test_predicted_errors_are_those_of_releases():

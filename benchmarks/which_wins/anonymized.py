@@ -1,0 +1,86 @@
+"""Groups by size after Suresh 2019 (anonymized histograms): small sizes by Hc, large groups by Hg.
+
+He counts groups of at least r entities for every r up to T, about the square root of the number of
+entities, and lists the sizes of larger groups. Here the numbers of groups are public, as in Kuo et al. 2018,
+so that both parts get the whole ε: one entity more moves a group from size s to s + 1, which changes either
+one of the counts of groups of at least r ≤ T entities, or one of the sizes above T by 1 in their sorted list.
+How many of these are listed in a leaf is its noisy number of groups of at least T. (His split smooths the
+boundary instead, and has a third of ε for each part.) T is one for all leaves, from a noisy number of
+entities with ε/20. Leaves add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.which_wins.rows import Row, row
+from benchmarks.which_wins.sizes import Case, by_density, by_epsilon, data_sets
+from hierdp.choosing.methods import errors_of_levels
+from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.mechanisms import count_of_counts
+from hierdp.mechanisms.count_of_counts.plan import plan_of
+from hierdp.privacy.noise import SimulatedNoise
+from hierdp.reproduce.runs import noise_for
+from models.arithmetic.arrays import Ints
+
+ANONYMIZED = "group sizes, anonymized histograms"
+METHOD = "Hc up to T, Hg above"
+SHARE = 1 / 20
+
+
+def cases(data: Path, seed: int) -> list[Case]:
+    """All data sets at two ε, and sizes ever farther apart."""
+    return [*by_epsilon(data_sets(data, seed), (0.1, 1.0)), *by_density(seed)]
+
+
+def errors(case: Case, runs: int, seed: int) -> Iterator[Row]:
+    """One row per run, level and error."""
+    for run in range(runs):
+        noise = noise_for(seed, case.figure, case.data, case.at, METHOD, run)
+        made = released(case.counts, case.max_size, case.epsilon, noise)
+        for each in errors_of_levels(case.counts, case.max_size, METHOD, run, made):
+            about = {"figure": case.figure, "data": case.data, "at": case.at, "epsilon": case.epsilon}
+            yield row(kind=ANONYMIZED, **about, **each._asdict())
+
+
+def released(data: SizeRuns, max_size: int, epsilon: float, noise: SimulatedNoise) -> Runs:
+    """Noisy groups by size of all regions."""
+    places, tree = data.hierarchy, data.hierarchy.tree
+    true = data.runs.capped(max_size)
+    finest = tree.nodes_of(len(places.levels) - 1)
+    leaves = range(finest.start, finest.stop)
+    entities = int(noise.geometric(true.people[:1], "entities", 1, epsilon * SHARE).counts[0])
+    most = min(max(1, math.isqrt(max(0, entities) // len(leaves))), max_size - 1)
+
+    def by(method: str, counts: SizeRuns, largest: int) -> Runs:
+        plan = plan_of(method, places.levels, max_size=largest)
+        measured = count_of_counts.measure(counts, epsilon * (1 - SHARE), noise, plan)
+        return count_of_counts.post_process(measured, places, plan)
+
+    low = by("bottom-up", data, most)
+    above = [largest_over(*true.of(leaf), groups_of(*low.of(leaf), most), most) for leaf in leaves]
+    large = SizeRuns(places, Runs.from_rows(above).summed_up(tree))
+    high = by("bottom-up Hg", large, max_size - most)
+    rows = []
+    for leaf in leaves:
+        sizes, counts = low.of(leaf)
+        more, often = high.of(leaf)
+        small = sizes < most
+        rows.append((np.r_[sizes[small], more + most], np.r_[counts[small], often]))
+    return Runs.from_rows(rows).summed_up(tree)
+
+
+def groups_of(sizes: Ints, counts: Ints, size: int) -> int:
+    """The number of groups of a size."""
+    return int(counts[sizes == size].sum())
+
+
+def largest_over(sizes: Ints, counts: Ints, groups: int, most: int) -> tuple[Ints, Ints]:
+    """So many of the largest sizes, less `most`, at least 0: each with its number of groups."""
+    before = np.cumsum(counts[::-1])
+    taken = np.diff(np.minimum(before, groups), prepend=0)[::-1]
+    return np.maximum(sizes - most, 0), taken
