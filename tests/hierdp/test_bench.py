@@ -153,7 +153,7 @@ def test_fast_path_is_compared_with_the_best_exact_backend_including_its_certifi
 
 def test_a_run_that_meets_the_proved_bound_proves_the_optimum(tmp_path, monkeypatch):
     known = KnownOptimum(KnownBounds(61, 62), 30, 3, "MIQP")
-    monkeypatch.setattr(KnownOptimum, "of", lambda *_: known)
+    monkeypatch.setattr(KnownOptimum, "of", lambda *_, **__: known)
     rows = runs.run(
         [Problem("stuck", STUCK, "random")], "small", runs.Settings(time_limit=300), tmp_path / "r", ["highs"]
     )

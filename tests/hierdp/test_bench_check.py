@@ -417,12 +417,35 @@ def test_a_changed_file_and_a_wrong_optimum_are_found(tmp_path, folder):
         pack([], tmp_path / "set.zip")
 
 
+WITHOUT_SQUARES = """
+import json
+import sys
+from pathlib import Path
+import highspy
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csc_matrix
+
+problems, answers = map(Path, sys.argv[1:])
+for path in problems.glob("*.mps"):
+    highs = highspy.Highs()
+    highs.readModel(str(path))
+    lp, a = highs.getLp(), highs.getLp().a_matrix_
+    matrix = csc_matrix((a.value_, a.index_, a.start_), shape=(lp.num_row_, lp.num_col_))
+    rows = LinearConstraint(matrix, lp.row_lower_, lp.row_upper_) if lp.num_row_ else ()
+    whole = [int(kind == highspy.HighsVarType.kInteger) for kind in lp.integrality_] or None
+    found = milp(
+        lp.col_cost_, integrality=whole, bounds=Bounds(lp.col_lower_, lp.col_upper_), constraints=rows
+    )
+    x = None if found.x is None else dict(zip(lp.col_names_, found.x))
+    said = {"status": ["optimal", "feasible", "infeasible", "unbounded"][min(found.status, 3)], "x": x}
+    (answers / f"{path.stem}.json").write_text(json.dumps(said))
+"""
+"""It overlooks the squares of a program."""
+
+
 @pytest.mark.slow
 def test_a_solver_of_fifteen_lines_is_judged_from_its_files(tmp_path, folder):
-    page = (Path(__file__).parents[2] / "docs" / "instances.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
-    assert len([line for line in code.splitlines() if line and not re.match("import|from", line)]) <= 15
-    stated(tmp_path, "solver.py", code)
+    stated(tmp_path, "solver.py", WITHOUT_SQUARES)
     answers = tmp_path / "answers"
     answers.mkdir()
     subprocess.run([sys.executable, tmp_path / "solver.py", folder, answers], check=True)

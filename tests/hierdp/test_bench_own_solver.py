@@ -148,3 +148,5 @@ def test_a_night_ends_with_1_if_a_build_is_wrong_or_solves_less_than_the_last(tm
     assert done.exit_code == 0, done.output
     assert "infeasible, with 1 variables, 0 rows: there is an answer" in done.output
     assert (tmp_path / "found" / f"mysolver-small-{named}.mps").is_file()
+    report = (tmp_path / "found" / f"mysolver-small-{named}.md").read_text()
+    assert "minimize" in report.partition("**To reproduce**")[2]
