@@ -45,7 +45,7 @@ class OfChildren:
         """The children's values, and the weights."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def children(self) -> int:
         """Number of children."""
         return len(self.data[0])
