@@ -116,8 +116,9 @@ class WorkloadLeastSquares(OfChildren):
     def _check_parent(self) -> None:
         parent = exact.as_data("parent", self.parent, len(self.price_shape))
         if parent.shape != self.price_shape:
-            for_each = "" if self.offsets is None else f" for each of {self.problems} parents"
-            raise ValueError(f"parent has shape {parent.shape}; there are {self.workload.cells} cells{for_each}")
+            each = "" if self.offsets is None else f" for each of {self.problems} parents"
+            cells = self.workload.cells
+            raise ValueError(f"parent has shape {parent.shape}; there are {cells} cells{each}")
         for at in np.argwhere(parent < 0)[:1]:
             where, held = ", ".join(map(str, at)), parent[tuple(at)]
             raise ValueError(f"parent[{where}] is {held}: no counts of children add up to it")
