@@ -416,14 +416,14 @@ def _in_whole_numbers(
     InputError
         If forecasts are too large for that.
     """
-    nodes = max(structure.series, BESIDE) - structure.bottom.size
+    nodes = (structure.series - structure.bottom.size) * max(1, BESIDE // structure.series)
     room = 2.0**56 / ((nodes + 2) * (np.abs(base).max(initial=0) + 1024))
     if room < 1:
         raise InputError(f"forecasts of {np.abs(base).max():.2g} are too large: count in larger units")
     scale = min(FINENESS / weights.min(), min(LARGEST, room) / weights.max())
     whole = np.maximum(np.rint(weights * scale), 1).astype(np.int64)
     whole //= np.gcd.reduce(whole)
-    unit = 2.0 ** min(10, math.floor(math.log2(room / whole.max()) / 2))
+    unit = 2.0 ** min(10, math.floor(math.log2(room / whole.max())))
     return np.rint(base * unit) / unit, whole
 
 
