@@ -228,7 +228,7 @@ def test_nearly_empty_histograms_are():
 
 
 def test_a_table_is_printed_by_its_name(capsys):
-    for name, shown in (("runs", "Runs of each method: 10."), ("names", "kld\nbins\nranges\n")):
+    for name, shown in (("runs", "group sizes 192 × 10"), ("names", "kld\nbins\nranges\n")):
         assert list(script.run(table=name)) == []
         assert shown in capsys.readouterr().out
 
