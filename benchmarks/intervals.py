@@ -1,11 +1,13 @@
 """How often intervals cover the true counts of public data, and how wide they are, by size of the true count.
 
 The data are the commuters of New England (two axes, by state and county), the precincts of four states (group
-by age), and the taxis of Manhattan (groups by size). Each is released many times with simulated noise. A row
-is a data set, a method, a level and a class of true counts. The methods are:
+by age), the taxis of Manhattan (groups by size, also as count-of-counts), and histograms of DPBench by
+clusters. Each is released many times with simulated noise. A row is a data set, a method, a level and a class
+of true counts. The methods are:
 
-- measured: ``hierdp query --confidence``, for flows at most `EACH` counts of each class, level and release
-- rows: of flows, those of the rows of the release, which depend on the noise
+- measured: ``hierdp query --confidence``, at most `EACH` counts of each class, level and release of flows,
+  count-of-counts and clusters
+- rows: of flows and count-of-counts, those of the rows of the release, which depend on the noise
 - all together: ``--simultaneous``, of all rows, or of all counts; a count of these is a release
 - linear programs: ``--method linear-programs``, and on the same counts "measured, the same counts"
 - AMC: approximate Monte Carlo, the Census Bureau's parametric bootstrap (arXiv 2503.19714)
@@ -34,9 +36,13 @@ from scipy.special import ndtri
 from scipy.stats import t as student
 
 from benchmarks.measuring import DATA, data_file
-from hierdp import Hierarchy, SimulatedNoise
+from hierdp import Hierarchy, Numbers, SimulatedNoise
 from hierdp.counts.layout import Selection
+from hierdp.counts.size_runs import SizeRuns
+from hierdp.data.dpbench import dpbench
 from hierdp.data.taxi import taxi
+from hierdp.mechanisms.clustering.mechanism import clustering
+from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.intervals import RowIntervals, each_miss, half_widths
 from hierdp.mechanisms.registry import released_by
@@ -52,6 +58,7 @@ from hierdp.record.release import Release
 from hierdp.record.step import Step
 from hierdp.record.written import Written
 from hierdp.tables import Axis, GroupSizes, flows
+from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import cross_table
 from models import BlockInference, Workload
 from solvers import fast
@@ -73,6 +80,9 @@ REPLICATES = 25
 
 SIMULATIONS = 20
 """Simulated errors for the variances of SEA BLUE, as its code has."""
+
+RANGE = 50
+"""The number of sizes of a range."""
 
 EACH = 25
 """The most counts of a class and level of a release whose intervals are made, one by one."""
@@ -105,12 +115,15 @@ class Case(NamedTuple):
     release: Callable[[int], Release]
     counts: Callable[[Any], Counts]
     """Of a table; of None, the true ones."""
-    question: Callable[[str, int], Selection]
+    question: Callable[[str, int], Any]
+    """A Selection; of a histogram, the first bin of a box and the one after its last."""
     again: Callable[[Release, int], Any] | None = None
     """The table of a second release."""
     linear: Callable[[Any], Linear] | None = None
     sampled: bool = True
     """Whether the model's variables are counts of at least 0, which the posterior draws."""
+    sums: int = 1
+    """The number of levels, the last ones, that are sums of rows."""
 
 
 def commuters(folder: Path) -> Iterator[Case]:
@@ -270,6 +283,64 @@ def taxis(folder: Path) -> Iterator[Case]:
         )
 
 
+def cumulative(folder: Path) -> Iterator[Case]:
+    """Taxis by pickups, as count-of-counts; the last level is of ranges of sizes."""
+    data = taxi(folder / "taxi")
+    places, sizes = data.hierarchy, RANGE * math.ceil(data.counts.shape[1] / RANGE)
+    tree, levels = places.tree, list(places.levels)
+    dense = np.zeros((tree.size, sizes))
+    dense[:, : data.counts.shape[1]] = data.counts
+    ranges = f"{levels[-1]}, {RANGE} sizes"
+
+    def counts(table: pd.DataFrame | None) -> Counts:
+        held = dense
+        if table is not None:
+            held = np.zeros(dense.shape)
+            value = table["count" if "count" in table else "groups"]
+            for number in range(len(levels)):
+                here = table["level"] == number
+                at = pd.Index(places.names[number]).get_indexer(pd.Index(table["region"][here]))
+                held[at + int(tree.level_start[number]), table["size"][here]] = value[here]
+        last = held[tree.nodes_of(len(levels) - 1)].reshape(-1, sizes // RANGE, RANGE)
+        found = {name: held[tree.nodes_of(k)].ravel() for k, name in enumerate(levels)}
+        return {**found, ranges: last.sum(axis=2).ravel()}
+
+    def question(name: str, at: int) -> Selection:
+        number, width = (len(levels) - 1, RANGE) if name == ranges else (levels.index(name), 1)
+        region = np.zeros(int(tree.level_sizes[number]), bool)
+        place, first = divmod(at, sizes // width)
+        region[place] = True
+        named = [str(size) for size in range(first * width, (first + 1) * width)]
+        return Selection(number, {"region": region}, {"size": named})
+
+    for method in ("Hc", "Hg", "naive"):
+
+        def release(run: int, method: str = method) -> Release:
+            return count_of_counts(SizeRuns.of(data), 1.0, SimulatedNoise(run), method, max_size=sizes - 1)
+
+        yield Case(f"taxis of Manhattan, ε = 1, {method}", release, counts, question)
+
+
+def clusters(folder: Path) -> Iterator[Case]:
+    """Histograms of 4,096 bins."""
+    for name, method in product(("INCOME", "NETTRACE"), ("AHP", "NF", "GS", "SF", "PHP", "PrivTree", "DAWA")):
+        true = dpbench(folder / "dpbench", name)
+        data = Histogram(true, (Numbers("bin", 0, true.size, true.size),))
+        widths = {f"{width} bins": width for width in (1, 16, 256)}
+
+        def counts(table: Any, true: Any = true, widths: Any = widths) -> Counts:
+            held = true if table is None else table["count"].to_numpy(float)
+            return {name: held.reshape(-1, width).sum(axis=1) for name, width in widths.items()}
+
+        def question(name: str, at: int, widths: Any = widths) -> tuple[int, int]:
+            return at * widths[name], (at + 1) * widths[name]
+
+        def release(run: int, data: Histogram = data, method: str = method) -> Release:
+            return clustering(data, 0.1, SimulatedNoise(run), method)
+
+        yield Case(f"{name}, ε = 0.1, {method}", release, counts, question, sums=3)
+
+
 def _gaussian(model: BlockInference, run: int) -> Any:
     weights, source = _weights(model), SimulatedNoise(run)
     found = np.zeros((model.tree.size, model.workload.size))
@@ -296,12 +367,19 @@ def _again(made: Release, seed: int) -> Any:
     return mechanism.released_again(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
 
 
-SETS = {"commuters": commuters, "precincts": precincts, "taxis": taxis}
+SETS = {
+    "commuters": commuters,
+    "precincts": precincts,
+    "taxis": taxis,
+    "count-of-counts": cumulative,
+    "clusters": clusters,
+}
 
 
 def run(
     *,
-    only: Annotated[tuple[str, ...], "of: commuters, precincts, taxis"] = tuple(SETS),
+    only: Annotated[tuple[str, ...], f"of: {', '.join(SETS)}"] = tuple(SETS),
+    named: Annotated[str, "only data sets with this in their names"] = "",
     data: Annotated[Path, "a folder with the data"] = DATA,
     runs: Annotated[int, "releases"] = 200,
     replicated: Annotated[
@@ -311,8 +389,10 @@ def run(
 ) -> Iterator[dict[str, Any]]:
     for chosen in only:
         for case in SETS[chosen](data):
+            if named not in case.name:
+                continue
             truth = case.counts(None)
-            for number, way in ((programs, _programs), (replicated, _amc)):
+            for number, way in ((programs, _programs), (replicated, _amc)) if case.again else ():
                 yield from _rows(case.name, number, truth, partial(way, case, truth))
             if case.linear is None:
                 yield from _rows(case.name, runs, truth, partial(_measured, case, truth))
@@ -347,13 +427,20 @@ def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
     source = source_of(made)
     shown = [(level, np.flatnonzero(held)) for level, held in case.counts(made.table).items()]
     for together, confidence in product((False, True), CONFIDENCES):
+        if case.sums == len(shown):
+            break
         ends = source.rows(1 - confidence, together, Step.solve).ends()
         low, high = (case.counts(made.table.assign(count=end)) for end in ends)
-        for level, at in shown[: None if case.linear else -1]:  # the last are sums of rows
+        for level, at in shown[: len(shown) - case.sums]:
             yield TOGETHER if together else "rows", confidence, level, at, low[level][at], high[level][at]
     for level, at in _sampled(truth, run, EACH):
+        asked = [case.question(level, int(one)) for one in at]
         for confidence in CONFIDENCES:
-            found = np.array([source.of(case.question(level, int(one)), confidence) for one in at])
+            if isinstance(asked[0], Selection):
+                found = np.array([source.of(one, confidence) for one in asked])
+            else:
+                ends = np.array(asked)[:, :, None]
+                found = np.array(source.boxes(ends[:, 0], ends[:, 1], 1 - confidence))
             yield "measured", confidence, level, at, found[:, 0], found[:, 1]
 
 

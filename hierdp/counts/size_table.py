@@ -39,6 +39,9 @@ class Ends(NamedTuple):
 
 ENDS = list(Ends._fields)
 
+CONFIDENCE = 0.9
+"""That of intervals, unless another is chosen; the Census Bureau's."""
+
 
 @dataclass(frozen=True, eq=False)
 class SizeTable:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from hierdp.record.written import Written
 
 Asked = TypeVar("Asked")
+Source = TypeVar("Source")
 
 REST = 0.1
 """The part of the probability of a miss that is for bounds on other sums than the one in question."""
 
 LEAST_SQUARES = "intervals: least squares"
 """The step of a release that the intervals of its rows start from, where it solves none like it anyway."""
+
+NONE = 1e-9
+"""The variance of noise that is 0 nearly always: least squares divides by it."""
 
 CLOSE = 1e-9
 """By how much an end may be off, relative to the estimate, at least 1: sums of floats in another order."""
@@ -156,6 +161,19 @@ class Estimate(NamedTuple):
     slack: float = 0.0
 
 
+def last_kept(unbiased: Callable[[Source, Selection], Estimate]) -> Callable[[Source, Selection], Estimate]:
+    """`unbiased` of a source that keeps the last sum's: its interval starts from the same least squares."""
+
+    @wraps(unbiased)
+    def found(self: Source, selection: Selection) -> Estimate:
+        if vars(self).get("_last", (None,))[0] is not selection:
+            vars(self)["_last"] = selection, unbiased(self, selection)
+        estimate: Estimate = vars(self)["_last"][1]
+        return estimate
+
+    return found
+
+
 def checked_confidence(confidence: float) -> float:
     """The confidence, if it is one."""
     if isinstance(confidence, bool) or not 0 < confidence < 1:
@@ -164,11 +182,11 @@ def checked_confidence(confidence: float) -> float:
 
 
 def variance_of(spend: Spend) -> float:
-    """The variance of a measurement's noise, or a little more: σ² of discrete Gaussian noise."""
+    """The variance of a measurement's noise, or a little more: σ² of discrete Gaussian noise, and `NONE`."""
     if spend.noise == GAUSSIAN:
-        return spend.scale**2
+        return max(NONE, spend.scale**2)
     if spend.noise.startswith(GEOMETRIC):
-        return double_geometric_variance(spend.scale)
+        return max(NONE, double_geometric_variance(spend.scale))
     raise InputError(f"there are no intervals from a measurement with {spend.noise} noise")
 
 
@@ -225,6 +243,8 @@ def down_if_shown(
     array([9. , 8.7])
     """
     scale = math.sqrt(variance)
+    shape, (each, at) = value.shape, np.unique(value + 1j * above, return_inverse=True)  # many are alike
+    value, above = each.real, each.imag
 
     def log_at_least(count: Floats, true: Floats) -> Floats:
         away = count - true
@@ -246,7 +266,7 @@ def down_if_shown(
         middle = (low + high) / 2
         there = enough(middle)
         low, high = np.where(there, low, middle), np.where(there, middle, high)
-    return np.asarray(np.where(at_zero, value, value - high))
+    return np.asarray(np.where(at_zero, value, value - high)[at].reshape(shape))
 
 
 def interval(value: float, down: float, up: float, low: float = 0.0, high: float = math.inf) -> Interval:

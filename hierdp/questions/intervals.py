@@ -14,7 +14,15 @@ from hierdp.counts.size_table import ENDS, Ends
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms import Mechanism
-from hierdp.mechanisms.intervals import REST, Interval, Intervals, checked_confidence, each_miss, unknown
+from hierdp.mechanisms.intervals import (
+    REST,
+    Estimate,
+    Interval,
+    Intervals,
+    checked_confidence,
+    each_miss,
+    unknown,
+)
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
 from hierdp.record.release import Release
@@ -65,15 +73,19 @@ def accuracy_of(
     if method not in METHODS:
         raise InputError(unknown_name(method, METHODS, "no method of intervals"))
     source, linear = _source(release), "standard_error" in getattr(release.table, "columns", ())
-    estimates = [source.unbiased(one) for one in progress.steps(selections, "errors", len(selections))]
+    of = _by_estimate if method == ESTIMATE else _by_linear_programs
+    if confidence:
+        checked_confidence(confidence)
+    each = 1 - each_miss(1 - confidence, len(selections), simultaneous)
+    estimates, ends = list[Estimate](), list[Interval]()
+    for one in progress.steps(selections, "errors and intervals", len(selections)):
+        estimates.append(source.unbiased(one))
+        ends += [of(source, one, each)] if confidence else []
     errors = [math.sqrt(one.variance) for one in estimates]
     found = {"standard_error": [error if linear or error == 0 else math.nan for error in errors]}
     if unbiased:
         found |= {"unbiased": [one.value for one in estimates], "unbiased_error": errors}
     if confidence:
-        of = _by_estimate if method == ESTIMATE else _by_linear_programs
-        each = 1 - each_miss(1 - checked_confidence(confidence), len(selections), simultaneous)
-        ends = [of(source, one, each) for one in progress.steps(selections, "intervals", len(selections))]
         found |= dict(zip(ENDS, map(list, zip(*ends, strict=True)), strict=True))
     return found
 
@@ -106,7 +118,7 @@ def table_of(release: Written, confidence: float, simultaneous: bool = False) ->
     Raises
     ------
     InputError
-        As `intervals_of`.
+        As `accuracy_of`.
     """
     return frame_of(with_ends(release.table, _ends(release, confidence, simultaneous, Step.solve)))
 
@@ -129,7 +141,7 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
     Raises
     ------
     InputError
-        As `intervals_of`, or if it has a column of that name.
+        As `accuracy_of`, or if it has a column of that name.
     """
     if taken := [name for name in ENDS if name in made.counts]:
         raise InputError(

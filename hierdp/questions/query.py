@@ -10,6 +10,7 @@ import numpy as np
 
 from hierdp.counts.axes import Names, span
 from hierdp.counts.labels import Labels, code_of
+from hierdp.counts.size_table import CONFIDENCE
 from hierdp.errors import InputError, listed
 from hierdp.execution import progress
 from hierdp.record import files, written
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from hierdp.mechanisms.range_query.answers import RangeAnswers
-
-CONFIDENCE = 0.9
-"""That of the intervals of answers, unless another is chosen; the Census Bureau's."""
 
 
 def query(

@@ -81,8 +81,8 @@ def _of_first_level(table: DataFrame, drawn: str, more: Sequence[str] = ()) -> l
 
 
 def _ends_in(table: DataFrame) -> list[str]:
-    """The columns of intervals, if there are some."""
-    return [name for name in ENDS if name in table]
+    """The columns of intervals, if there are some: the last ones, as data may have one of such a name."""
+    return ENDS if list(table.columns[-len(ENDS) :]) == ENDS else []
 
 
 def _title(what: str, number: int) -> str:
@@ -110,7 +110,7 @@ def _largest(rows: DataFrame, names: list[str]) -> Bars | None:
         f"{name} ({level})" if level != name else name for name, level in zip(names, levels, strict=True)
     )
     cells = [" → ".join(map(str, row)) for row in shown[names].itertuples(index=False)]
-    columns = [name for name in ("given", "standard_error", *ENDS, "count") if name in shown]
+    columns = [name for name in ("given", "standard_error", *_ends_in(shown), "count") if name in shown]
     frame = shown[columns].reset_index(drop=True)
     frame.insert(0, label, cells)
     return Bars(_title(f"counts by {label}", len(rows)), frame, "count")

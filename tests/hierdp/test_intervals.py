@@ -553,6 +553,36 @@ def test_a_row_has_the_interval_of_its_question(made, tmp_path):
     assert len(done.stdout.splitlines()) == len(table) + 1
 
 
+@pytest.mark.parametrize("method", ["estimate", "linear-programs"])
+@pytest.mark.parametrize("made", [partial(tabulated, "BlueDown"), partial(sizes, "M_c^dp"), repaired])
+def test_a_question_takes_one_solve(made, method, monkeypatch):
+    """Its standard error, its unbiased estimate and its interval are of the same least squares."""
+    there, calls, answer = as_written(made()), [], fast.answer
+    monkeypatch.setattr(fast, "answer", lambda model: calls.append(model) or answer(model))
+    questions = Questions(there.table, there.manifest["settings"], there.regions)
+    (places,) = there.regions.values()
+    chosen = [questions.selection(f"{places.levels[1]}={name}") for name in places.names[1][:2]]
+    found = accuracy_of(there, chosen, 0.9, method=method, unbiased=True)
+    assert len(calls) == len(chosen) == len(found["lower"]) == 2
+
+
+@pytest.mark.parametrize("method", ["Hc", "Hg", "naive"])
+def test_rows_of_count_of_counts_are_as_questions_that_hold_for_all_sizes(method):
+    """The intervals of a region's rows cover all of its sizes at once."""
+    rng = np.random.default_rng(2)
+    homes = pd.DataFrame({"state": rng.choice(["A", "B"], 300), "home": rng.integers(0, 90, 300)})
+    options = {"levels": ["state"], "regions_from_data": True, "groups_from_data": True, "max_size": 9}
+    made = release(homes, "count-of-counts", epsilon=2, group=["state", "home"], method=method,
+                   noise=SimulatedNoise(1), **options)  # fmt: skip
+    there = as_written(made)
+    rows = with_intervals(made, 0.9).table
+    texts = [f"region={row['region']}; size={row['size']}" for _, row in rows.iterrows()]
+    low, high = ends(there, texts, 1 - 0.1 / 10)
+    assert len(rows) > 10
+    assert rows["lower"].tolist() == low.tolist()
+    assert rows["upper"].tolist() == high.tolist()
+
+
 @pytest.mark.parametrize("method", ["InfTDA", "SH"])
 def test_a_small_count_with_a_row_has_the_wider_interval_of_its_row(method):
     names = [f"{a}{i}" for a in "ABC" for i in range(4)]

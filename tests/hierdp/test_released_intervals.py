@@ -347,6 +347,18 @@ def test_the_command_writes_them(tmp_path):
     assert as_written(sizes("M_c^dp")).ends is None
 
 
+@pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
+def test_without_noise_intervals_hold_the_counts(method):
+    """The variance of the noise is 0 in floats."""
+    options = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
+    made = release(PEOPLE, "group-size", epsilon=1e6, noise=SimulatedNoise(1), method=method, max_size=4,
+                   **options)  # fmt: skip
+    table = with_intervals(made, 0.9).table
+    assert (table["groups"] - 2 <= table["lower"]).all()
+    assert (table["lower"] <= table["groups"]).all()
+    assert (table["groups"] <= table["upper"]).all()
+
+
 def test_an_evaluation_counts_the_intervals_that_cover():
     """Of rows, by level and class of the true count; sums of rows and counts without a row have none."""
     flows = {"axes": {"o": ["s", "c"], "d": ["c"]}, "regions_from_data": True, "delta": 1e-6}

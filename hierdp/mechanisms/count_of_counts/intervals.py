@@ -30,6 +30,7 @@ from hierdp.mechanisms.intervals import (
     RowIntervals,
     each_miss,
     half_width,
+    half_widths,
     interval,
     measured_in,
     unknown,
@@ -39,7 +40,7 @@ from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GEOMETRIC
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
 
 BLOCKS = (1, 4, 16, 64, 256, 1_024)
 """The numbers of sizes, in order, whose means bound one of them."""
@@ -136,9 +137,37 @@ class CountOfCountsIntervals:
         runs = laid_out(self.release.table).runs(places)
         each = each_miss(miss, places.tree.size, together) / self._number
         at = runs.sizes - self._sizes.smallest
-        pairs = zip(runs.row[:, None], at[:, None], strict=True)
-        low, high = np.array([self._sum(node, size, size, each) for node, size in pairs]).reshape(-1, 2).T
+        low, high = np.empty(at.size), np.empty(at.size)
+        order = np.argsort(runs.row, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(runs.row[order])) + 1) if at.size else ():
+            low[here], high[here] = self._of_sizes(runs.row[here[:1]], at[here], each)
         return RowIntervals(high, np.zeros(high.size), down=high - low)
+
+    def _of_sizes(self, node: Ints, at: Ints, miss: float) -> tuple[Floats, Floats]:
+        """`_sum` of each of several sizes in one region."""
+        if self._plan.group_budget is not None and self._number > 1:
+            miss = miss / 2
+        nodes, off = self._measured(node, miss)
+        most = float(self._groups[nodes].sum())
+        low, high = np.zeros(at.size), np.zeros(at.size)
+        if self._number == 1 or not nodes.size:
+            low += most
+            high += most
+        elif self._form(nodes) == "Hg":
+            for cuts in (1, 2):
+                here = (at > 0).astype(int) + (at < self._number - 1) == cuts
+                for one in nodes.tolist():
+                    down, up = self._ranked(one, at[here], at[here], miss / (cuts * nodes.size))
+                    low[here] += down
+                    high[here] += up
+        else:
+            value, variance = np.zeros(at.size), np.zeros(at.size)
+            for one in nodes.tolist():
+                held, number = self._differences(one, at, at)
+                value, variance = value + held, variance + number * self._answers[one][1]
+            found = RowIntervals(value, half_widths(variance, miss, [GEOMETRIC]), most).ends()
+            low, high = found.lower.astype(float), found.upper.astype(float)
+        return np.maximum(0.0, low - off), np.minimum(high, most) + off
 
     @property
     def _number(self) -> int:
@@ -177,28 +206,36 @@ class CountOfCountsIntervals:
 
     def _sum(self, nodes: Ints, first: Ints, last: Ints, miss: float) -> Interval:
         """The interval of the groups of some sizes in regions of a level."""
-        (places,), off = self.release.regions.values(), 0.0
         if not first.size or not nodes.size:
             return Interval(0.0, 0.0)
-        nodes = self._below(nodes)
-        if self._plan.group_budget is not None:
-            level = int(places.tree.level[nodes[0]])
-            noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
-            miss = miss if self._every(first, last) else miss / 2
-            half = half_width(variance_of(noisy.spend), miss / nodes.size, [GEOMETRIC])
-            away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
-            off = float(np.floor(away + half).sum())
-        nodes = nodes[self._groups[nodes] > 0]
+        if self._plan.group_budget is not None and not self._every(first, last):
+            miss = miss / 2
+        nodes, off = self._measured(nodes, miss)
         most = float(self._groups[nodes].sum())
         if self._form(nodes) == "Hg" and not self._every(first, last):
             cuts = int((first > 0).sum() + (last < self._number - 1).sum())
             ends = [self._ranked(node, first, last, miss / (cuts * nodes.size)) for node in nodes.tolist()]
-            low, high = np.sum(ends, axis=0).tolist()
+            low, high = (float(sum(each.sum() for each in end)) for end in zip(*ends, strict=True))
         else:
             value, variance = self._linear(nodes, first, last)
             half = half_width(variance, miss, [GEOMETRIC])
             low, high = interval(value, half, half, 0.0, most)
         return Interval(max(0.0, low - off), min(high, most) + off)
+
+    def _measured(self, nodes: Ints, miss: float) -> tuple[Ints, float]:
+        """The regions whose answers are for some regions, and by how many groups these may have more or less.
+
+        - miss: the probability of the latter; 0 groups if numbers of groups are public.
+        """
+        (places,), off = self.release.regions.values(), 0.0
+        nodes = self._below(nodes)
+        if self._plan.group_budget is not None:
+            level = int(places.tree.level[nodes[0]])
+            noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
+            half = half_width(variance_of(noisy.spend), miss / nodes.size, [GEOMETRIC])
+            away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
+            off = float(np.floor(away + half).sum())
+        return nodes[self._groups[nodes] > 0], off
 
     def _linear(self, nodes: Ints, first: Ints, last: Ints) -> tuple[float, float]:
         """The sum of the answers, and its variance; of H, of the sizes or of all others."""
@@ -207,21 +244,26 @@ class CountOfCountsIntervals:
         value = variance = 0.0
         for node in nodes.tolist():
             answers, each = self._answers[node]
-            groups = float(self._groups[node])
-            if answers.size == self._number:  # H
-                before = np.concatenate([[0], np.cumsum(answers)])
-                number, held = int((last - first + 1).sum()), float((before[last + 1] - before[first]).sum())
-                if 2 * number > self._number:
-                    number, held = self._number - number, groups - float(before[-1]) + held
-            else:  # Hc: the sizes from a to b are C(b) − C(a − 1), and C of the last is public
-                before = np.concatenate([[0], answers, [groups]])
-                number = int((first > 0).sum() + (last < self._number - 1).sum())
-                held = float((before[last + 1] - before[first]).sum())
+            runs, numbers = self._differences(node, first, last)
+            held, number = float(runs.sum()), int(numbers.sum())
+            if answers.size == self._number and 2 * number > self._number:  # H
+                held += float(self._groups[node]) - float(answers.sum())
+                number = self._number - number
             value, variance = value + held, variance + number * each
         return value, variance
 
-    def _ranked(self, node: int, first: Ints, last: Ints, miss: float) -> tuple[float, float]:
-        """The least and the largest number of groups of some sizes, from sizes in order.
+    def _differences(self, node: int, first: Ints, last: Ints) -> tuple[Floats, Ints]:
+        """Of each run of sizes, the sum of a region's answers, and the number of answers that it takes."""
+        answers, _ = self._answers[node]
+        if answers.size == self._number:  # H
+            before, number = np.concatenate([[0], np.cumsum(answers)]), last - first + 1
+        else:  # Hc: the sizes from a to b are C(b) − C(a − 1), and C of the last is public
+            before = np.concatenate([[0], answers, [self._groups[node]]])
+            number = (first > 0).astype(np.int64) + (last < self._number - 1)
+        return (before[last + 1] - before[first]).astype(float), number
+
+    def _ranked(self, node: int, first: Ints, last: Ints, miss: float) -> tuple[Floats, Floats]:
+        """The least and the largest number of groups of each run of sizes, from sizes in order.
 
         Each cumulative number that is not public is outside its bounds with at most this probability.
         """
@@ -244,7 +286,7 @@ class CountOfCountsIntervals:
             return known[0], known[1]
 
         (under, over), (down, up) = at_most(first - 1), at_most(last)
-        return float(np.maximum(0, down - over).sum()), float(np.maximum(0, up - under).sum())
+        return np.maximum(0.0, down - over), np.maximum(0.0, up - under)
 
 
 def intervals(release: Written) -> CountOfCountsIntervals:

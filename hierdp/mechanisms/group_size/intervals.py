@@ -22,6 +22,7 @@ from hierdp.mechanisms.intervals import (
     half_width,
     half_widths,
     interval,
+    last_kept,
     measured_in,
     tree_estimate,
     variance_of,
@@ -66,6 +67,7 @@ class GroupSizeIntervals:
         half = half_width(found.variance, 1 - confidence, [GEOMETRIC]) + found.slack
         return interval(found.value, half, half, 0.0, groups)
 
+    @last_kept
     def unbiased(self, selection: Selection) -> Estimate:
         """See `Intervals`: that of least squares."""
         groups, (nodes, signs) = self.release.manifest["settings"]["groups"], self._chosen(selection)

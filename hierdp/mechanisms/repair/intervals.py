@@ -22,6 +22,7 @@ from hierdp.mechanisms.intervals import (
     half_width,
     half_widths,
     interval,
+    last_kept,
     tree_estimate,
     unknown,
 )
@@ -57,6 +58,7 @@ class RepairIntervals:
             return interval(found.value, half, half)
         return Interval(max(0.0, found.value - half), max(0.0, found.value + half))
 
+    @last_kept
     def unbiased(self, selection: Selection) -> Estimate:
         """See `Intervals`: that of least squares."""
         tree = self.given.hierarchy.tree

@@ -23,6 +23,7 @@ from hierdp.mechanisms.intervals import (
     half_width,
     half_widths,
     interval,
+    last_kept,
     off,
 )
 from hierdp.mechanisms.linear_programs import Region
@@ -77,6 +78,7 @@ class TabulationIntervals:
         half = half_width(found.variance, 1 - confidence) + found.slack
         return interval(found.value, half, half, 0.0, self._most)
 
+    @last_kept
     def unbiased(self, selection: Selection) -> Estimate:
         """See `Intervals`: that of least squares."""
         nodes, cells = self._chosen(selection)

@@ -53,7 +53,7 @@ from hierdp.privacy.noise import threshold_of
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from hierdp.tables import Flows
-from models.arithmetic.arrays import Flags, Floats, Ints
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,14 +321,11 @@ class TopDownIntervals:
 
         def released(children: Children, measured: Measurement) -> Ints:
             nodes = children.level(np.arange(children.size), measured.answers)
-            below, keys = self._released(table, len(found) + 1, children.depths), self._keys(nodes)
-            order = np.argsort(keys)
-            wanted = self._keys(below)
-            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), max(0, keys.size - 1))]
-            if (keys[at] != wanted).any():
+            below = self._released(table, len(found) + 1, children.depths)
+            row = place_of(self._keys(nodes), self._keys(below))
+            if (row >= 0).sum() < below.counts.size:
                 raise unknown(self.release, "its measurements are not of its table; see `hierdp check`")
-            counts = np.zeros(children.size, np.int64)
-            counts[at] = below.counts
+            counts = np.where(row < 0, 0, np.append(below.counts, 0)[row])
             before = np.flatnonzero(found[-1].positive) if found else np.zeros(1, np.int64)
             parent = before[np.repeat(np.arange(children.offsets.size - 1), np.diff(children.offsets))]
             variance = variance_of(measured.spend)
@@ -345,16 +342,11 @@ class TopDownIntervals:
         rows = table[table["level"] == level]
         places = np.zeros((len(rows), len(depths)), np.int64)
         for axis, (name, depth) in enumerate(zip(self._data.axis_names, depths, strict=True)):
-            hierarchy = self._data.axes[axis]
-            order = np.argsort(hierarchy.names[depth])
-            known = hierarchy.names[depth][order]
-            column = rows[name].to_numpy(object)
-            at = np.minimum(np.searchsorted(known, column), known.size - 1)
-            if (known[at] != column).any():
+            places[:, axis] = place_of(rows[name], self._data.axes[axis].names[depth])
+            if (places[:, axis] < 0).any():
                 raise unknown(
                     self.release, "its table has other regions than regions.csv; see `hierdp check`"
                 )
-            places[:, axis] = order[at]
         return Level(depths, places, rows["count"].to_numpy(np.int64))
 
     def _keys(self, level: Level) -> Ints:
@@ -381,6 +373,15 @@ class TopDownIntervals:
             (down,) = down_if_shown(value, least, variance, miss, [GEOMETRIC]).tolist()
             return interval(float(value[0]), down, half, 0.0, most)
         return interval(0.0, 0.0, threshold_of(measured.spend) - 1 + half, 0.0, most)
+
+
+def place_of(wanted: Any, among: Array) -> Ints:
+    """The position of each among different values; −1 if it is not there, or they are not different."""
+    import pandas as pd
+
+    known = pd.Index(among)
+    found = known.get_indexer(pd.Index(wanted)) if known.is_unique else np.full(len(wanted), -1)
+    return np.asarray(found, np.int64)
 
 
 intervals = TopDownIntervals
