@@ -80,9 +80,10 @@ def release() -> None:
                   "which `hierdp check` recomputes the certificates.")  # fmt: skip
 @click.option("--confidence", type=float, metavar="NUMBER",
               help="Columns lower and upper: an interval for each count, which covers the true count with at "
-                   "least this probability, such as 0.9. No further budget.")  # fmt: skip
+                   "least this probability, at no further budget. Default: 0.9, where intervals are known, "
+                   "for at most 20 million counts. 0: none.")  # fmt: skip
 @click.option("--simultaneous", is_flag=True,
-              help="With --confidence: the probability that all of the intervals cover.")  # fmt: skip
+              help="--confidence is the probability that all of the intervals cover.")  # fmt: skip
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of all releases of these data (see `hierdp account`). The release is "
                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
@@ -107,10 +108,12 @@ def shared(
 ) -> None:  # fmt: skip
     """Add the options of every mechanism: the table, the budget, and the output folder."""
     from hierdp.api import release as release_table
+    from hierdp.counts.size_table import CONFIDENCE
     from hierdp.errors import InputError
     from hierdp.execution import folder
     from hierdp.privacy.account import Account
     from hierdp.privacy.budget import check_epsilon
+    from hierdp.questions.intervals import if_known
     from hierdp.record.release import check_words
     from hierdp.record.signature import private_key
     from hierdp.reports.page import budget_frame, budget_in_words
@@ -130,11 +133,14 @@ def shared(
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
+        asked = CONFIDENCE if confidence is None and simultaneous else confidence or None
         made = release_table(table, mechanism.name, epsilon=budget, noise=drawn, account=charged,
-                             without_account=without_account, confidence=confidence,
+                             without_account=without_account, confidence=asked,
                              simultaneous=simultaneous, **options)  # fmt: skip
         if made.charge is not None:  # covers every failure from here on, including the move of the folder
             outside.enter_context(made.charge.failing())
+        if asked is None and confidence is None:
+            made = if_known(made)
         used = {} if known is None else named_in(known, codes_in(made.counts, made.regions))
         fingerprint = made.fill(
             aside,

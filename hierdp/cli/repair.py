@@ -91,9 +91,10 @@ def repair(
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
     """
+    from hierdp.counts.size_table import CONFIDENCE
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
-    from hierdp.questions.intervals import with_intervals
+    from hierdp.questions.intervals import if_known, with_intervals
     from hierdp.record.release import Release, check_words
     from hierdp.reports.solved import count_proved
     from hierdp.same_noise import repaired
@@ -115,8 +116,10 @@ def repair(
                 raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
             made = repair_table(source_of(noisy, given), **given)
             budget = "no noise added, no privacy claimed"
-        if confidence is not None:
-            made = with_intervals(made, confidence, simultaneous)
+        if confidence is None and not simultaneous:
+            made = if_known(made)
+        elif confidence != 0:
+            made = with_intervals(made, confidence or CONFIDENCE, simultaneous)
         fingerprint = made.fill(aside, title=title, note=note, csv_safe=csv_safe)
     with complete(out):
         proved, solved = count_proved(line.line for line in made.proved)

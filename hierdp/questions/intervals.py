@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.checking.budget import budget_of_one_row
 from hierdp.counts.layout import Selection
 from hierdp.counts.rows import frame_of, with_ends
-from hierdp.counts.size_table import ENDS, Ends
+from hierdp.counts.size_table import CONFIDENCE, ENDS, Ends
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms import Mechanism
@@ -25,6 +25,7 @@ from hierdp.mechanisms.intervals import (
 )
 from hierdp.mechanisms.registry import released_by
 from hierdp.questions.tables import Answer
+from hierdp.record import files
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
@@ -133,6 +134,14 @@ def check_confidence(mechanism: Mechanism, confidence: float) -> None:
     checked_confidence(confidence)
     if mechanism.intervals is None:
         raise InputError(f"there are no intervals for releases of {mechanism.name}: leave out `confidence`")
+
+
+def if_known(made: Release) -> Release:
+    """`with_intervals` of `CONFIDENCE`, if they are known, and there are at most `files.LARGE` counts."""
+    try:
+        return made if len(made.counts) > files.LARGE else with_intervals(made, CONFIDENCE)
+    except InputError:
+        return made
 
 
 def with_intervals(made: Release, confidence: float, simultaneous: bool = False) -> Release:

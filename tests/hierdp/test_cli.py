@@ -148,7 +148,8 @@ def test_release_top_down(kind, tabled):
     done = run(command)
     assert done.exit_code == 0, done.output
     table = pq.read_table("out/released.parquet").to_pandas()
-    assert table.columns.tolist() == ["level", "origin_level", "origin", "to_level", "to", "count"]
+    named = ["level", "origin_level", "origin", "to_level", "to", "count", "lower", "upper"]
+    assert table.columns.tolist() == named
     assert (table.groupby("level")["count"].sum() == 42).all()
     manifest = json.loads(Path("out/manifest.json").read_text())
     assert manifest["settings"]["order"] == (["to", "origin"] if tabled else ["to", "origin", "origin"])

@@ -31,7 +31,7 @@ from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.privacy.noise import double_geometric_variance
 from hierdp.publication.copy import copy_of
 from hierdp.publication.formats import write_copy
-from hierdp.questions.intervals import check_confidence, with_intervals
+from hierdp.questions.intervals import check_confidence, if_known, with_intervals
 from hierdp.record import files, written
 from hierdp.reports.release import release_report
 from hierdp.tables import Flows
@@ -337,14 +337,40 @@ def test_the_command_writes_them(tmp_path):
         "--epsilon",
         "1",
     ]
-    words += ["--out", str(tmp_path / "out"), "--confidence", "0.95", "--simultaneous", "--simulate", "1"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    opened = open_release(tmp_path / "out")
-    assert opened.manifest["intervals"] == {"confidence": 0.95, "simultaneous": True}
-    assert FAILS not in verdicts(tmp_path / "out").values()
+    words += ["--out", str(tmp_path / "out"), "--overwrite", "--simulate", "1"]
+    for more, about in (
+        (["--confidence", "0"], None),
+        ([], {"confidence": 0.9, "simultaneous": False}),
+        (["--simultaneous"], {"confidence": 0.9, "simultaneous": True}),
+        (["--confidence", "0.95", "--simultaneous"], {"confidence": 0.95, "simultaneous": True}),
+    ):
+        done = CliRunner().invoke(main, [*words, *more])
+        assert done.exit_code == 0, done.output
+        opened = open_release(tmp_path / "out")
+        assert opened.manifest.get("intervals") == about
+        assert (ENDS[0] in opened.table.columns) == (about is not None)
+        assert FAILS not in verdicts(tmp_path / "out").values()
+    assert "give that" in CliRunner().invoke(main, [*words, "--confidence", "0", "--simultaneous"]).output
     assert len(sizes("M_c^dp").table.columns) + 2 == len(opened.table.columns)
     assert as_written(sizes("M_c^dp")).ends is None
+
+
+def test_the_command_leaves_out_what_is_not_known(tmp_path, monkeypatch):
+    named = PEOPLE.rename(columns={"a": "lower"})
+    named.to_csv(tmp_path / "people.csv", index=False)
+    words = ["release", "tabulation", str(tmp_path / "people.csv"), "--levels", "s,c", "--delta", "1e-6"]
+    words += ["--attribute", "lower", "--attribute-from-data", "--regions-from-data", "--epsilon", "1"]
+    words += ["--out", str(tmp_path / "out"), "--overwrite", "--simulate", "1"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "intervals" not in open_release(tmp_path / "out").manifest
+    assert CliRunner().invoke(main, [*words, "--confidence", "0.9"]).exit_code != 0
+    made = sizes("M_c^dp")
+    assert if_known(made).intervals == {"confidence": 0.9, "simultaneous": False}
+    monkeypatch.setattr(files, "LARGE", len(made.counts) - 1)
+    assert if_known(made).intervals is None
+    given = pd.DataFrame({"county": ["A", "B"], "n": [3, 4]})
+    assert if_known(repair(given, levels=["county"], count="n", method="whole")).intervals is None
 
 
 @pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
