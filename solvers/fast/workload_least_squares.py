@@ -77,6 +77,8 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
 
 def _solved(model: WorkloadLeastSquares) -> tuple[Floats, Floats, Floats]:
     """The answer to the problem of one parent, the prices of its cells, and those of the rules."""
+    if model.children == 1 and model.parent is not None and model.rules is None:
+        return _alone(model)
     problem = _problem(model)
     with np.errstate(all="ignore"):  # constraints that contradict each other drive prices out of range
         steps = children_newton(problem.children)
@@ -93,6 +95,13 @@ def _solved(model: WorkloadLeastSquares) -> tuple[Floats, Floats, Floats]:
         price, charge = problem.charged_to_sides(price, charge)
     prices[problem.columns] = price * problem.cost
     return full, prices, _forced(model, full, prices, charge * problem.cost)
+
+
+def _alone(model: WorkloadLeastSquares) -> tuple[Floats, Floats, Floats]:
+    """An only child has its parent's counts, and prices are its slopes."""
+    (noisy, weights), x = model.data, model.parents.astype(float)
+    pull = model.workload.by_answer(2 * weights.astype(float)) * (model.workload.answers(x) - noisy)
+    return x, np.asarray(model.workload.spread(pull)[0]), np.zeros((1, 0))
 
 
 def _forced(model: WorkloadLeastSquares, x: Floats, price: Floats, charge: Floats) -> Floats:

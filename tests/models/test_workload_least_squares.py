@@ -272,3 +272,16 @@ def test_a_cell_with_few_persons_among_many_is_divided(children, few):
     noisy = noisy + rng.normal(0, 12, noisy.shape)
     model = WorkloadLeastSquares(workload, noisy, [0.004] * 4, true.sum(axis=0))
     assert solve(model).certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_only_child_loses_no_digits_to_sums_of_great_weight(seed):
+    """Cells weigh 500 times less than sums of pairs here, as in a plan that is optimal for these."""
+    rng = np.random.default_rng(seed)
+    workload = Workload.marginals((14, 8, 2), [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+    parent = np.maximum(0, rng.integers(-20_000, 120_000, workload.cells) + rng.normal(size=workload.cells))
+    noisy = workload.answers(parent[None]) + rng.normal(size=(1, workload.size))
+    model = WorkloadLeastSquares(workload, noisy, [0.33, 0.33, 0.33, 0.002], parent)
+    x, witness = fast.answer(model)
+    assert np.array_equal(x, parent[None])
+    assert model.certificate(x, witness).optimal
