@@ -360,7 +360,7 @@ def test_a_query_is_measured_and_sql_gives_the_rows(tmp_path, monkeypatch):
     assert "age by county" in done.output
     assert "total by county" not in done.output
     found = pd.read_parquet("out/released.parquet")
-    assert list(found.columns[4:]) == ["age", "count", "standard_error"]
+    assert list(found.columns[4:]) == ["age", "count", "standard_error", "lower", "upper"]
     source = Database("", query="SELECT * FROM 'people.csv'")
     assert cross_table(source, axis=Axis.of(["county"]), attributes={"age": None}).counts.sum() == 90
 
