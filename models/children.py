@@ -71,13 +71,18 @@ class OfChildren:
         return np.reshape(np.asarray(self.parent), (-1, self.workload.cells))
 
     @property
+    def home(self) -> Ints:
+        """The problem of each child."""
+        return np.repeat(np.arange(self.problems), np.diff(self.cuts))
+
+    @property
     def price_shape(self) -> tuple[int, ...]:
         """The shape of the prices of the parent's cells: (cells,), or with offsets (problems, cells)."""
         return (self.workload.cells,) if self.offsets is None else (self.problems, self.workload.cells)
 
     def by_child(self, each: Array) -> Array:
         """What each child's problem has; shape (problems, n), or (n,) if there is one, → (children, n)."""
-        return each if self.offsets is None else np.repeat(each, np.diff(self.cuts), axis=0)
+        return each if self.offsets is None else each[self.home]
 
     def by_problem(self, each: Array) -> Array:
         """The sums over the children of each problem; shape (children, n) → (problems, n)."""

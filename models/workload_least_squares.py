@@ -172,14 +172,14 @@ class WorkloadLeastSquares(OfChildren):
     def fixed(self) -> Flags:
         """The cells that are 0 in every answer: structural zeros, and where the parent has 0."""
         fixed = np.zeros(self.shape, bool) if self.zeros is None else np.array(self.zeros)
-        return fixed if self.parent is None else fixed | self.by_child(np.asarray(self.parent) == 0)
+        return fixed if self.parent is None else fixed | (self.parents == 0)[self.home]
 
     @cached_property
     def most(self) -> Array:
         """The most that each cell can hold: 0, the parent's count, or infinity; shape (children, cells)."""
         if self.parent is None:
             return np.where(self.fixed, 0, INFINITY)
-        return np.where(self.fixed, 0, self.by_child(np.asarray(self.parent)))
+        return np.where(self.fixed, 0, self.parents[self.home])
 
     @cached_property
     def curvature(self) -> Array:
