@@ -239,7 +239,7 @@ def shell(command, folder, **variables):
 def test_as_a_command(place):
     done = shell(SIZES, place)
     assert (done.returncode, but_for_compiling(done.stderr)) == (0, ""), done.stderr
-    assert done.stdout.startswith("M_c^dp: 36 rows; 7 of 7 post-processing problems proved optimal")
+    assert done.stdout.startswith("M_c^dp: 36 rows; 8 of 8 post-processing problems proved optimal")
     bad = shell(SIZES.replace("--epsilon 1", "--epsilon nan").replace("--out out", "--out new"), place)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr.splitlines()[-1] == "Error: --epsilon is nan: it must be a positive finite number"
