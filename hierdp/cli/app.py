@@ -93,7 +93,7 @@ def hint_at(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return ""
-    if isinstance(error, click.NoSuchOption) and error.option_name in RENAMED:
+    if isinstance(error, click.NoSuchOption) and error.option_name in RENAMED and takes_levels(context):
         error.possibilities = None  # type: ignore[misc]  # Final in click's types only
         return f" {RENAMED[error.option_name]}"
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
@@ -105,6 +105,11 @@ def hint_at(error: click.ClickException) -> str:
     if unknown and not getattr(error, "possibilities", None):
         return f" There are {', '.join(context.command.list_commands(context))}."
     return ""
+
+
+def takes_levels(context: click.Context) -> bool:
+    """Whether the command has the option ``--levels``."""
+    return any("--levels" in one.opts for one in context.command.get_params(context))
 
 
 ARGUMENTS = "hierdp.arguments"
