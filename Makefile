@@ -91,7 +91,7 @@ findings: solvers
 # that follow from its file. Solvers whose licences forbid publishing results are left out: docs/benchmark.md.
 # For a trial of a few problems: make edition EDITION=/tmp/trial.parquet ONLY='--models Merging'
 EDITION ?= hierdp/bench/edition-2026.2.parquet
-SOLVERS := fast,highs,cp-sat,scip,min-cost-flow,glop,pdlp,clarabel,osqp,scs,glpk_mi,cvxpy:cplex,cvxpy:piqp,cvxpy:qoco
+SOLVERS := fast,highs,highs:pdlp,highs:hipdlp,cp-sat,scip,min-cost-flow,glop,pdlp,clarabel,osqp,scs,glpk_mi,cvxpy:cplex,cvxpy:piqp,cvxpy:qoco
 SOLVERS := $(SOLVERS),cvxpy:ecos,qpsolvers:proxqp,qpsolvers:qpalm,qpsolvers:daqp,qpsolvers:quadprog
 RUN = .venv-latest/bin/hierdp bench run --backends $(SOLVERS) --time-limit 10 --memory 8 --data none --out $(EDITION) $(ONLY)
 edition: solvers
@@ -99,7 +99,7 @@ edition: solvers
 	$(RUN) --set medium
 	mkdir -p build
 	.venv-latest/bin/hierdp bench report $(EDITION) --out build/edition --overwrite
-	.venv-latest/bin/hierdp bench page $(EDITION) --out build/edition/leaderboard.html
+	.venv-latest/bin/hierdp bench page $(EDITION) --out build/leaderboard.html
 	.venv-latest/bin/python -m benchmarks tables --into docs/benchmark.md,docs/solver-findings.md
 
 # The release of the benchmark's instances: build/hierdp-instances-2026.2-SET.tar.gz, each file and proof verified, each text
