@@ -165,7 +165,7 @@ def side_by_side(
         largest = np.maximum(_reach(model, noisy), model.parents.max(axis=1, initial=0))
         unit = np.minimum(1.0, _reach(model, weights) * largest * largest)
         with np.errstate(invalid="ignore"):
-            bound = np.nextafter(cost - gap - error, -math.inf)
+            bound = np.nextafter(np.nextafter(cost - gap, -math.inf) - error, -math.inf)
             alone = ~((error <= PRECISE * cost) & (gap + error <= FLOAT_TOLERANCE * np.maximum(unit, cost)))
         alone |= _broken(model, x, near, largest)
     cost, bound, unproved, reason = cost.tolist(), bound.tolist(), None, PROVED

@@ -153,7 +153,10 @@ def _system(rows: Any, half: Floats, free: Flags) -> Any:
     system = (rows @ scipy.sparse.diags(half * free) @ rows.T).tocsc()
     whole = np.asarray(rows.power(2) @ half)
     system += scipy.sparse.diags(np.where(system.diagonal() > 0, 1e-14, 1.0) * whole)
-    return splu(system, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    try:
+        return splu(system, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    except RuntimeError:  # a singular system
+        raise NoFastPath("Reconciliation: weights are too small, or too far apart, for floats") from None
 
 
 def _as_flow(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints, Witness]:
@@ -170,7 +173,7 @@ def _as_flow(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints,
     nodes = model.aggregates.size + 1
     start = np.zeros(nodes, np.int64)
     if model.p == 2:
-        start = _potentials(model, -(model.program().matrix.T @ prices) * (unit * heavy))
+        start = _potentials(model, -(model.program().matrix.T @ prices), unit * heavy)
     low, high = np.floor(near).astype(np.int64), np.ceil(near).astype(np.int64)
     centre: Ints | None = None
     reach = np.minimum(np.ceil(np.sqrt(weights.max() / weights)), FURTHEST).astype(np.int64)
@@ -207,16 +210,16 @@ def _as_flow(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints,
     raise NoFastPath("Reconciliation: no whole forecasts within the bounds are near the relaxed ones")
 
 
-def _potentials(model: Reconciliation, charge: Floats) -> Ints:
-    """Whole potentials of the network's nodes; each aggregate's ends differ by about its charge."""
+def _potentials(model: Reconciliation, charge: Floats, scale: int) -> Ints:
+    """Whole potentials of the network's nodes; each aggregate's ends differ by about its charge × scale."""
     own = model.aggregates
+    if scale >= 2**61 or np.abs(charge).max(initial=0) * scale * (own.size + 1) >= 2.0**61:
+        raise NoFastPath("Reconciliation: the prices of sums pass 61 bits")
     assert model.network is not None
     tail, head = (end[own] for end in model.network)
     inner = 1 + np.arange(own.size)
-    down, whole = head == inner, np.rint(charge[own]).astype(np.int64)
+    down, whole = head == inner, np.rint(charge[own] * scale).astype(np.int64)
     outer, change = np.where(down, tail, head), np.where(down, -whole, whole)
-    if np.abs(charge).max(initial=0) * (own.size + 1) >= 2.0**61:
-        raise NoFastPath("Reconciliation: the prices of sums pass 61 bits")
     potential = np.zeros(own.size + 1, np.int64)
     while np.any((found := potential[outer] + change) != potential[1:]):
         potential[1:] = found

@@ -67,6 +67,19 @@ def test_fractions_are_no_hindrance():
     assert model.objective(x) == min(model.objective([a + b, a, b]) for a in range(9) for b in range(15))
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0**-70, 2.0**-70], "pass 62 bits"),
+        ([2.0**-70] * 3, "pass 61 bits"),
+        ([5e-324] * 3, "too small"),
+    ],
+)
+def test_weights_too_small_for_whole_costs_are_refused(weights, message):
+    with pytest.raises(NoFastPath, match=message):
+        answer(Reconciliation([10, 4, 3], [0, 0], [1, 2], weights, integer=True))
+
+
 def test_sums_that_three_attributes_share_are_no_network():
     (model, *_) = reconciliation(True, ["three"])
     assert model.network is None
