@@ -101,10 +101,10 @@ def run(
         stages = Stages(counts)
         data = group_sizes(source, **where)
         yield stages.end("read and count")
-        door, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()))
+        measuring, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()))
         places, groups = data.hierarchy, data.groups
         del data
-        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, door, steps_of)
+        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, measuring, steps_of)
         yield stages.end("draw noise")
         counts = post_processing.post_process(noisy, places, groups, steps_of, steps, overwrite=True)
         del noisy
@@ -112,16 +112,16 @@ def run(
         made = Release(
             method,
             size_table.SizeTable(places, counts),
-            Ledger(1.0, 0.0, mechanism.ENTITY, door.measurements.spends),
+            Ledger(1.0, 0.0, mechanism.ENTITY, measuring.measurements.spends),
             steps.kept,
             mechanism.settings_of(places, counts, groups, steps_of, None),
             regions={ALONE: places},
-            measurements=door.measurements,
+            measurements=measuring.measurements,
         )
         yield stages.end("make the table")
         made.write(out)
         yield stages.end("write")
-        del made, counts, steps, door, places
+        del made, counts, steps, measuring, places
         failures = [line for line in check(out, limit=10**12) if line.verdict == "FAILS"]
         yield stages.end("check")
         sizes = {path.name: path.stat().st_size for path in out.rglob("*") if path.is_file()}

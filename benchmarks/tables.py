@@ -22,7 +22,7 @@ from hierdp.bench.manifest import EDITION
 from hierdp.bench.report import distinguished, rounded
 from hierdp.errors import InputError
 from hierdp.execution import store
-from hierdp.execution.progress import counted
+from hierdp.execution.progress import plural
 from hierdp.reproduce.study import table_lines
 
 if TYPE_CHECKING:
@@ -244,11 +244,11 @@ def conditions(rows: DataFrame) -> str:
     lines = []
     for which, own in rows.groupby("set", sort=False):
         limits = "/".join(f"{limit:g} s" for limit in sorted(own["time_limit"].unique()))
-        turns = "/".join(counted(int(n), "time") for n in sorted(own["repeats"].unique()))
+        turns = "/".join(plural(int(n), "time") for n in sorted(own["repeats"].unique()))
         lines.append(
-            f"- *{which}*: {counted(own['problem'].nunique(), 'problem')}, "
+            f"- *{which}*: {plural(own['problem'].nunique(), 'problem')}, "
             f"{own['backend'].nunique()} backends, each run {turns}, at most {limits} and "
-            f"{own['memory'].max():g} GB, {counted(int(own['threads'].max()), 'thread')}; "
+            f"{own['memory'].max():g} GB, {plural(int(own['threads'].max()), 'thread')}; "
             f"{', '.join(own['machine'].unique())}; load {own['load'].median():.1f} (median), "
             f"{own['load'].max():.1f} (largest); Python {', '.join(own['python'].unique())}; "
             f"{own['date'].min()} to {own['date'].max()}"

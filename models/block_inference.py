@@ -163,7 +163,7 @@ class BlockInference:
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)
-        return exact.counted(self._cost(x), self._exactly(x))
+        return exact.as_objective(self._cost(x), self._exactly(x))
 
     def _cost(self, x: Array) -> Fraction:
         return squares(self.tree, self.workload, self.data, x)
@@ -230,7 +230,7 @@ class BlockInference:
                 return proof
         x = x if broken else near
         cost = self._cost(x)
-        objective = exact.counted(cost, exactly)
+        objective = exact.as_objective(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")
         if broken:

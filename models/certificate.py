@@ -117,8 +117,8 @@ def judge_exactly(
     bound, it is called infeasible. `unit` is that of `models.arithmetic.rounding.Rounding`.
     """
     if bound == -math.inf:
-        return Certificate(False, exact.counted(cost, exactly), bound, math.inf, witness, reason)
-    objective, gap = exact.counted(cost, exactly), cost - bound
+        return Certificate(False, exact.as_objective(cost, exactly), bound, math.inf, witness, reason)
+    objective, gap = exact.as_objective(cost, exactly), cost - bound
     if exactly:
         return judge(objective, gap, True, witness, reason)
     if gap < -FLOAT_TOLERANCE * max(unit, objective):

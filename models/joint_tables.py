@@ -217,7 +217,7 @@ class JointTables:
         """Σ w ‖Q x − y‖²; exact (an `int`, or a `Fraction`) if noisy answers and x are."""
         x = answer_of(x, self.shape, integer=True)
         cost, exactly = squares(self.tree, self.workload, self.data, x), exact.is_exact(self.data[0])
-        return cost.numerator if exactly and cost.denominator == 1 else exact.counted(cost, exactly)
+        return cost.numerator if exactly and cost.denominator == 1 else exact.as_objective(cost, exactly)
 
     def violations(self, x: Any) -> list[str]:
         """Fractions, negative counts, broken structural zeros, children's sums, and bounds of sums."""

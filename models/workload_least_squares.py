@@ -19,7 +19,7 @@ from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
 from models.synthetic import heavy_tailed, noise
 from models.witnesses.arrays import exact_array, real_array
-from models.witnesses.children_squares import dual_bound, in_floats, side_by_side, squares
+from models.witnesses.children_squares import batched, dual_bound, in_floats, squares
 from models.workload import Workload
 
 
@@ -245,7 +245,7 @@ class WorkloadLeastSquares(OfChildren):
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
         x = answer_of(x, self.shape, integer=False)
-        return exact.counted(squares(self, x), self._exactly(x))
+        return exact.as_objective(squares(self, x), self._exactly(x))
 
     def _exactly(self, x: Array) -> bool:
         """Whether costs of an answer are shown as Fractions."""
@@ -315,7 +315,7 @@ class WorkloadLeastSquares(OfChildren):
         near = self._near(x)
         if self.offsets is not None:
             exactly = self._exactly(x)
-            return side_by_side(self, x, near, self._witness(witness, near, exactly), exactly)
+            return batched(self, x, near, self._witness(witness, near, exactly), exactly)
         exactly, broken = self._exactly(x), self._broken(x, near)
         if not broken and not exact.is_exact(near):
             point, price, charge = self._witness(witness, near, False)
@@ -325,7 +325,7 @@ class WorkloadLeastSquares(OfChildren):
                 return proof
         x = x if broken else near
         cost = squares(self, x)
-        objective = exact.counted(cost, exactly)
+        objective = exact.as_objective(cost, exactly)
         if not objective < INFINITY:
             broken.append("x: squares pass what floats hold")
         if broken:

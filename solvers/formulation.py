@@ -20,7 +20,7 @@ from solvers.effort import Effort
 from solvers.residuals import measured
 from solvers.solution import Answer
 
-WHOLE = 1e-5
+WHOLE_TOLERANCE = 1e-5
 """How far from a whole number a backend may leave an integer variable."""
 
 
@@ -106,7 +106,7 @@ def formulate(program: Program, backend: Backend) -> Formulation | str:
 def is_whole(variables: Array, program: Program) -> bool:
     """Whether the integer variables are whole, within tolerance."""
     whole = variables[: program.size][program.integer]
-    return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE))
+    return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE_TOLERANCE))
 
 
 def refine(lines: Piecewise[Any], session: Session, rows: list[Rows], until: float | None) -> Answer:

@@ -28,7 +28,7 @@ from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from models.programs.texts import Stated
 from solvers.backends.table import Backend
-from solvers.formulation import WHOLE, Formulation
+from solvers.formulation import WHOLE_TOLERANCE, Formulation
 from solvers.solution import Answer, Solution
 from solvers.solve import checked
 
@@ -302,7 +302,7 @@ def _unstated(known: Instance, answer: ReadAnswer) -> Solution:
         )
     x = np.asarray(answer.values).reshape(known.answer.shape)
     if known.answer.dtype.kind in "iu" and x.dtype.kind == "f":
-        if np.abs(x - np.rint(x)).max(initial=0.0) > WHOLE:
+        if np.abs(x - np.rint(x)).max(initial=0.0) > WHOLE_TOLERANCE:
             message = "the answer is not whole, beyond tolerance"
             return Solution(_FILE.name, "", "numerical", message=message)
         x = np.rint(x).astype(np.int64)

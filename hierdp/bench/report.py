@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.bench import metrics
 from hierdp.bench.runs import TOLERANCES, read
 from hierdp.errors import InputError
-from hierdp.execution.progress import counted
+from hierdp.execution.progress import plural
 from hierdp.reports import plots
 from hierdp.reproduce.study import Part, Study
 
@@ -58,7 +58,7 @@ def study(results: Path) -> Study:
         of_set = rows[rows["set"] == which]
         settings: Any = of_set.groupby(["time_limit", "threads", "memory", "repeats"])
         for (limit, threads, memory, repeats), same in settings:
-            name, title = which, f"{which.capitalize()} problems, {limit:g} s, {counted(threads, 'thread')}"
+            name, title = which, f"{which.capitalize()} problems, {limit:g} s, {plural(threads, 'thread')}"
             title += f", {memory:g} GB" * (memory > 0) + f", {repeats} times" * (repeats > 1)
             if settings.ngroups > 1:
                 name = f"{which}-{limit:g}s-{threads}" + f"-{memory:g}GB" * (memory > 0)
@@ -105,9 +105,9 @@ def _what(rows: DataFrame) -> Part:
     random = int((of["origin"] == "random").sum())
     kinds = of["model"].str.removesuffix(" (relaxed)").nunique()
     text = (
-        f"{counted(len(of), 'problem')} of {counted(kinds, 'model')}: {random:,} random, and "
-        f"{counted(len(of) - random, 'step')} of releases of real data. The optimum of "
-        f"{int(of['proved'].sum())} is proved by a certificate; {counted(len(rows), 'run')} are judged by "
+        f"{plural(len(of), 'problem')} of {plural(kinds, 'model')}: {random:,} random, and "
+        f"{plural(len(of) - random, 'step')} of releases of real data. The optimum of "
+        f"{int(of['proved'].sum())} is proved by a certificate; {plural(len(rows), 'run')} are judged by "
         "these optima, or, for the other problems, by the best answer of any backend. The problems are "
         "listed at the end."
     )

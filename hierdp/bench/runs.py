@@ -20,7 +20,7 @@ from hierdp.bench.manifest import EDITION
 from hierdp.bench.problems import Problem, fresh
 from hierdp.errors import InputError
 from hierdp.execution import progress, store
-from hierdp.execution.progress import counted
+from hierdp.execution.progress import plural
 from hierdp.verification.judge import SEVERITY, KnownBounds, excess, judge
 from models.arithmetic.exact import Number
 from models.programs.layout import processors
@@ -324,4 +324,4 @@ def machine() -> str:
     except OSError:  # not Linux
         text = ""
     named = re.search(r"model name\s*: (.*)", text)
-    return f"{named[1].strip() if named else platform.machine()}, {counted(processors(), 'core')}"
+    return f"{named[1].strip() if named else platform.machine()}, {plural(processors(), 'core')}"

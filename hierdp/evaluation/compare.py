@@ -63,7 +63,7 @@ def compare(
     runs : int
         Runs of each method and ε.
     seed : int
-        Seed of all noise. Each run has its own noise, whichever other methods and runs there are.
+        Seed of all noise. Each run has its own noise, whatever the other methods and runs.
     account : path, optional
         An account of the data (see `hierdp.privacy.account`), if it is not beside them.
     public : bool

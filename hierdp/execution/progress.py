@@ -97,10 +97,10 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
-def counted(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """A number of things in words.
 
-    >>> counted(1, "model"), counted(2_000, "model")
+    >>> plural(1, "model"), plural(2_000, "model")
     ('1 model', '2,000 models')
     """
     return f"{number:,} {what}" + "s" * (number != 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from hierdp.execution.progress import counted
+from hierdp.execution.progress import plural
 from hierdp.verification.judge import Verdict, broken
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ class Verification:
         each = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
         proved = sum(row.proved for row in self.rows if row.backend == "fast")
         models = sum(row.backend == "fast" for row in self.rows)
-        return f"Verification({counted(models, 'model')}, {proved} proved optimal; {each})"
+        return f"Verification({plural(models, 'model')}, {proved} proved optimal; {each})"

@@ -14,7 +14,7 @@ import numpy as np
 from hierdp.checking.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress, resume
-from hierdp.execution.progress import counted
+from hierdp.execution.progress import plural
 from hierdp.measurements.file import FORMAT
 from hierdp.mechanisms.registry import released_by
 from hierdp.record.files import PROOFS
@@ -74,14 +74,14 @@ def verify(
     settings = [f"{name} {_description(model)} {rest}" for name, model, *rest in cases]
     seconds = len(pairs) * len(chosen) * time_limit
     if seconds >= progress.LONG_SECONDS:
-        each = f"{counted(len(pairs), 'model')}, each by the fast path and {counted(len(chosen), 'backend')}"
+        each = f"{plural(len(pairs), 'model')}, each by the fast path and {plural(len(chosen), 'backend')}"
         progress.tell(f"{each}: {progress.duration(seconds)} if every backend reaches its time limit")
     found = resume.runs(_tried, cases, "solving again with exact backends", names=settings)
     rows = [Row(**row) for one in found for row in one]
     left_alone = sum(len(one) == 1 and len(chosen) > 0 for one in found)
     if left_alone:
         note += "; " if note else ""
-        note += f"{counted(left_alone, 'model')} beyond {exact_up_to:,} cells by certificate only"
+        note += f"{plural(left_alone, 'model')} beyond {exact_up_to:,} cells by certificate only"
     return Verification(tuple(rows), note)
 
 

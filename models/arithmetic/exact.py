@@ -150,7 +150,7 @@ def floats(array: Array) -> Array:
     return np.array([as_float(value) for value in array.ravel().tolist()]).reshape(array.shape)
 
 
-def counted(cost: Number, exactly: bool) -> Number:
+def as_objective(cost: Number, exactly: bool) -> Number:
     """A cost, as a float unless it is of exact numbers; infinite if floats cannot hold it."""
     return cost if exactly else as_float(cost)
 

@@ -15,7 +15,7 @@ from models.certificate import Witness
 LARGEST = 1e290
 """Larger floats are refused: sums of them might not be finite."""
 
-WHOLE = 2**61
+LARGEST_WHOLE = 2**61
 """Whole numbers of this size or more are refused: their differences might not fit 64 bits."""
 
 
@@ -34,7 +34,7 @@ def entry(witness: Witness | None, name: str) -> Any:
 def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> Ints | None:
     """An array of whole numbers, or None if the witness has none of this name; -1 in `shape` is any length.
 
-    Raises `ValueError` if it has another shape, or holds anything but whole numbers under `WHOLE`.
+    Raises `ValueError` if it has another shape, or holds anything but whole numbers under `LARGEST_WHOLE`.
     """
     value = entry(witness, name)
     if value is None:
@@ -42,11 +42,11 @@ def whole_array(witness: Witness | None, name: str, shape: tuple[int, ...]) -> I
     array = _shaped(value, name, shape)
     kind = array.dtype.kind
     if kind == "O":
-        wrong = not all(isinstance(v, int | np.integer) and abs(int(v)) < WHOLE for v in array.flat)
+        wrong = not all(isinstance(v, int | np.integer) and abs(int(v)) < LARGEST_WHOLE for v in array.flat)
     elif kind == "f":
-        wrong = not bool(np.all(np.abs(array) < WHOLE) and np.all(array == np.rint(array)))
+        wrong = not bool(np.all(np.abs(array) < LARGEST_WHOLE) and np.all(array == np.rint(array)))
     elif kind in "iub":
-        wrong = bool(array.size) and not -WHOLE < int(array.min()) <= int(array.max()) < WHOLE
+        wrong = bool(array.size) and not -LARGEST_WHOLE < int(array.min()) <= int(array.max()) < LARGEST_WHOLE
     else:
         wrong = True
     if wrong:

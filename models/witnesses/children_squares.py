@@ -143,7 +143,7 @@ def each_in_floats(
     return cost, gap * (1 + 1e-8) + children * workload.cells * TINY, error
 
 
-def side_by_side(
+def batched(
     model: Any, x: Array, near: Array, given: tuple[Array, Array, Array], exactly: bool
 ) -> Certificate:
     """The certificate of `models.WorkloadLeastSquares` for several parents: those of its problems together.
@@ -178,7 +178,7 @@ def side_by_side(
         if not proof and unproved is None:
             unproved, reason = k, proof.reason
     least = -math.inf if -math.inf in bound else sum(map(Fraction, bound), Fraction(0))
-    objective = exact.counted(sum(map(Fraction, cost), Fraction(0)), exactly)
+    objective = exact.as_objective(sum(map(Fraction, cost), Fraction(0)), exactly)
     if not objective < math.inf:
         return infeasible(objective, ["x: squares pass what floats hold"])
     if not exactly and least > -math.inf:

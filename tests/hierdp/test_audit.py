@@ -380,12 +380,12 @@ def test_one_seed_for_all_regions_is_detected():
     assert caught(replace(case, run=run), 200, SimulatedNoise)
 
 
-def peeking(case, mend):
+def peeking(case, change):
     """The case, with a repair that uses the true table."""
 
     def run(table, noise):
         made = case.run(table, noise)
-        return replace(made, counts=mend(made.table.copy(), table))
+        return replace(made, counts=change(made.table.copy(), table))
 
     return replace(case, run=run)
 
@@ -410,7 +410,7 @@ def true_total(released, true):
 
 
 @pytest.mark.parametrize(
-    ("case", "mend", "runs"),
+    ("case", "change", "runs"),
     [
         (case_of("clustering", "Laplace", "empty bin"), empty_where_empty, 300),
         (case_of("clustering", "Laplace", "empty bin"), nearest_whole, 200),
@@ -419,8 +419,8 @@ def true_total(released, true):
     ],
     ids=["zeros", "near", "zeros of clusters", "total"],
 )
-def test_a_repair_that_uses_true_counts_is_detected(case, mend, runs):
-    assert caught(peeking(case, mend), runs, SimulatedNoise)
+def test_a_repair_that_uses_true_counts_is_detected(case, change, runs):
+    assert caught(peeking(case, change), runs, SimulatedNoise)
     assert not caught(case, runs, SimulatedNoise)
 
 

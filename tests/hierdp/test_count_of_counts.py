@@ -154,14 +154,14 @@ def test_every_draw_is_spent_once_and_no_noise_is_used_twice(case, seed):
     """Each region's counts get separate noise; the ledger has one spend per level, and they add up."""
     data, plan = case
     noise = added(seed, 5)
-    door = Measuring(data.runs, noise)
+    measuring = Measuring(data.runs, noise)
     groups = None if plan.group_budget else data.runs.groups
-    found = measured(data.hierarchy, groups, 1.0, door, Step.solve, plan)
+    found = measured(data.hierarchy, groups, 1.0, measuring, Step.solve, plan)
     drawn = sum(part.size for part in noise.true)
-    assert drawn == sum(one.answers.size for one in door.measurements)
+    assert drawn == sum(one.answers.size for one in measuring.measurements)
     assert np.array_equal(
         np.concatenate([np.empty(0), *noise.noisy]),
-        np.concatenate([np.empty(0), *(one.answers for one in door.measurements)]),
+        np.concatenate([np.empty(0), *(one.answers for one in measuring.measurements)]),
     )
     tree = data.hierarchy.tree
     form = {"Hc": found.max_size - plan.smallest, "H": found.max_size + 1 - plan.smallest}
@@ -174,7 +174,7 @@ def test_every_draw_is_spent_once_and_no_noise_is_used_twice(case, seed):
         groups = int(found.groups[r])
         expected += form.get(method.form, groups) if groups else 0
     assert drawn == expected
-    spends = door.measurements.spends
+    spends = measuring.measurements.spends
     assert len(set(spends)) == len(spends)
     assert sum(spend.epsilon for spend in spends) <= 1 + 1e-9
     if found.groups[0] and (found.groups > 0).all():
@@ -207,8 +207,8 @@ def test_without_noise_nothing_changes(case):
 def test_with_any_noise_it_is_consistent(case, seed, spread):
     data, plan = case
     groups = None if plan.group_budget else data.runs.groups
-    door, steps = Measuring(data.runs, added(seed, spread)), Steps()
-    found = measured(data.hierarchy, groups, 1.0, door, steps, plan)
+    measuring, steps = Measuring(data.runs, added(seed, spread)), Steps()
+    found = measured(data.hierarchy, groups, 1.0, measuring, steps, plan)
     made = post_process(found, data.hierarchy, plan, steps)
     tree = data.hierarchy.tree
     assert consistent(made, tree)

@@ -554,7 +554,7 @@ def test_invalid_targets_are_refused(monkeypatch, place, message):
         pass
 
 
-AGAIN = """
+SECOND_RUN = """
 import gc, sys
 from distributed import Client
 from distributed.utils import LoopRunner
@@ -578,7 +578,7 @@ for turn in range(2):
 def test_retry_after_a_missing_cluster():
     """If Dask's first client was garbage-collected while the second started, both waited forever."""
     pytest.importorskip("distributed")
-    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", SECOND_RUN], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["no Dask scheduler answers"[:24]] * 2, done.stderr
 
 

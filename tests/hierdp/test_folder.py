@@ -368,13 +368,13 @@ def test_a_disk_without_locks(tmp_path, monkeypatch):
 
 # --- an existing release is never reported as missing ----------------------------------------------------
 
-FULL = Path("/dev/full")
+FULL_DEVICE = Path("/dev/full")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.skipif(not FULL_DEVICE.exists(), reason="needs a device that is always full")
 def test_output_to_a_full_device():
-    with FULL.open("w") as full:
+    with FULL_DEVICE.open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "hierdp", *RELEASE[:-2], "--out", "out"], stdout=full,
             stderr=subprocess.PIPE, text=True, check=False,

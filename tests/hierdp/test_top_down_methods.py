@@ -373,7 +373,7 @@ def test_a_report_of_a_release_without_steps(tmp_path):
         assert ("zCDP" in page) == (method == "VanillaGauss")
 
 
-# --- by the front door and the command line ----------------------------------------------------------------
+# --- by Python and the command line ----------------------------------------------------------------
 
 
 ROWS = pd.DataFrame(
@@ -404,7 +404,7 @@ def test_through_release():
     assert made.steps[0].solution.backend == "clarabel"
     assert [spend.sensitivity for spend in made.ledger.spends] == [2.0] * 4  # trips may repeat by default
     assert made.settings["shares"] == [1.0, 1.0, 1.0, 5.0]
-    assert (made.settings["trips_a_person"], made.settings["all_different"]) == (2, False)
+    assert (made.settings["trips"], made.settings["distinct"]) == (2, False)
     stated = {"trips": 2, "distinct": True, **COLUMNS}
     apart = release(ROWS, "top-down", epsilon=3, delta=DELTA, noise=SimulatedNoise(1), **stated)
     assert apart.ledger.spends[-1].sensitivity == 2.0  # √(2m), not √(2m²)

@@ -96,14 +96,14 @@ def test_a_larger_bound_on_rows_than_the_ledger_pays_for_is_found(tmp_path):
 
 
 def test_numbers_beyond_the_bound_count_as_it():
-    class Truth(SimulatedNoise):
+    class NoNoise(SimulatedNoise):
         def geometric(self, counts, query, sensitivity, epsilon):
             seen.append((counts.tolist(), epsilon))
             return super().geometric(counts, query, sensitivity, epsilon)
 
     seen = []
     release(
-        ROWS, "range-query", epsilon=1.0, noise=Truth(0), count="n", most_per_row=4, method="Flat", **BINS
+        ROWS, "range-query", epsilon=1.0, noise=NoNoise(0), count="n", most_per_row=4, method="Flat", **BINS
     )
     ((counts, epsilon),) = seen
     assert counts == [0, 4, 0, 2]

@@ -186,9 +186,9 @@ def test_a_budget_that_floats_do_not_hold_is_refused():
 def informed(rng, errors, parts, measurements):
     weights = rng.random((errors, parts)) * (rng.random((errors, parts)) < 0.6)
     weights[:, 0] += 0.1
-    told = rng.random((parts, measurements)) * (rng.random((parts, measurements)) < 0.4)
-    told[:, rng.integers(measurements)] += 1e-2
-    return BudgetSplit(weights, 0.7, told * 10 ** rng.uniform(-2, 2, parts)[:, None])
+    known = rng.random((parts, measurements)) * (rng.random((parts, measurements)) < 0.4)
+    known[:, rng.integers(measurements)] += 1e-2
+    return BudgetSplit(weights, 0.7, known * 10 ** rng.uniform(-2, 2, parts)[:, None])
 
 
 @pytest.mark.parametrize("errors", [1, 2, 5])

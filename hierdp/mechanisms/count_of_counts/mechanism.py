@@ -377,8 +377,8 @@ def measure(
     data: SizeRuns, epsilon: float, noise: Noise, plan: CountOfCountsPlan, batched: bool | None = None
 ) -> Measured:
     """The estimates of all regions, with independent noise; see `measured`."""
-    groups, door = _public_groups(data, plan), Measuring(data.runs, noise)
-    return measured(data.hierarchy, groups, epsilon, door, Step.solve, plan, None, batched)
+    groups, measuring = _public_groups(data, plan), Measuring(data.runs, noise)
+    return measured(data.hierarchy, groups, epsilon, measuring, Step.solve, plan, None, batched)
 
 
 def post_process(

@@ -235,8 +235,8 @@ def measure(
     data: GroupSizes, epsilon: float, noise: Noise, method: GroupSizeMethod = METHODS["M_c^dp"]
 ) -> tuple[Ints, float]:
     """The noisy counts of all levels, shape (regions, sizes), and the scale of their noise."""
-    door = Measuring(data.counts, noise)
-    return noisy_sizes(data.hierarchy, data.groups, data.counts.shape[1], epsilon, door, method)
+    measuring = Measuring(data.counts, noise)
+    return noisy_sizes(data.hierarchy, data.groups, data.counts.shape[1], epsilon, measuring, method)
 
 
 def settings_of(

@@ -322,7 +322,7 @@ def published(
         "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
         "order": [data.axis_names[axis] for axis in order],
         **({} if data.unknown is None else {"unknown": data.unknown}),
-        **({} if unit.trips == 1 else {"trips_a_person": unit.trips, "all_different": unit.distinct}),
+        **({} if unit.trips == 1 else {"trips": unit.trips, "distinct": unit.distinct}),
         **{name: value for name, value in optional.items() if value is not None},
     }
 
