@@ -25,9 +25,9 @@ def released(release, data):
     """The table of a release as an array, shape (regions, sizes)."""
     frame = release.table
     assert list(frame) == ["level", "level_name", "region", "parent", "size", "groups"]
-    places = data.hierarchy.frame()
+    places = data.hierarchy.frame().fillna({"parent": ""})  # pandas 2 has None, pandas 3 nan
     repeated = places.loc[places.index.repeat(data.counts.shape[1])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(frame[list(places)], repeated)
+    pd.testing.assert_frame_equal(frame[list(places)].fillna({"parent": ""}), repeated)
     assert (frame["size"] == np.tile(np.arange(data.counts.shape[1]), len(places))).all()
     return frame["groups"].to_numpy().reshape(data.counts.shape)
 

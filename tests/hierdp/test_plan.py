@@ -355,9 +355,16 @@ def test_options_of_a_release_mean_the_same_in_a_plan(words, same):
         CliRunner().invoke(main, ["plan", *one.split(), "--epsilon", "1"]) for one in (words, same)
     )
     assert first.exit_code == second.exit_code == 0, first.output
-    assert [line for line in first.stdout.splitlines() if " s" not in line[-3:]] == [
-        line for line in second.stdout.splitlines() if " s" not in line[-3:]
-    ]
+    first_lines, second_lines = (
+        # Older versions of Click give both streams as one.
+        [
+            line
+            for line in one.stdout.splitlines()
+            if not line.startswith("A plan reads") and " s" not in line[-3:]
+        ]
+        for one in (first, second)
+    )
+    assert first_lines == second_lines
 
 
 def test_the_groups_of_a_public_table_are_counted(tmp_path):

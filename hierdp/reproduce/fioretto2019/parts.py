@@ -112,7 +112,7 @@ def figure_8(found: DataFrame, time_limit: float) -> Part:
     for name, here in table.groupby("method", sort=False):
         style = _style(str(name))
         axes.plot(here.sizes, here.median_seconds, **style)
-        late = here[here.status.str.contains("time_limit")]
+        late = here[~here.proved]
         axes.plot(late.sizes, late.median_seconds, "o", fillstyle="none", markersize=13, color=style["color"])
     axes.axhline(time_limit, color="#888888", linestyle=":", linewidth=1)
     plots.label(axes, "", "number of sizes N", "seconds (ringed: stopped)", "y")
