@@ -9,11 +9,17 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 
 from hierdp import leaving
 
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
+
+LATER = ("numpy.f2py", "numpy.testing")
+"""Modules that SciPy imports and a release does not use: they are loaded when one of their names is read."""
 
 NEW_OBJECTS = 50_000
 """How many new objects make Python search for garbage. Libraries make that many at once, and no garbage."""
@@ -25,6 +31,7 @@ def run() -> None:
     If the caller ignores Ctrl-C (a background job, ``nohup``), it stays ignored.
     """
     gc.set_threshold(NEW_OBJECTS)
+    sys.meta_path.insert(0, _Later)
     try:
         leaving.at_once()
         _require_addresses()
@@ -39,6 +46,17 @@ def run() -> None:
     finally:  # all output is written; an interrupt may end the process at once
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class _Later:
+    """Finds the modules `LATER`, and delays their code."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, _: object = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path) if name in LATER else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 def _speak_plainly() -> None:

@@ -6,7 +6,7 @@ import hashlib
 import platform
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
 LIBRARIES = (
@@ -38,6 +38,8 @@ def versions() -> Iterator[tuple[str, str]]:
 @cache
 def version_of(library: str) -> str:
     """Its version; reading it takes some milliseconds, once in a process."""
+    from importlib import metadata  # with Python's parser of mails
+
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:

@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
 
 from hierdp.counts.layout import Selection
 from hierdp.counts.size_table import Ends
@@ -211,7 +211,7 @@ def half_width(variance: float, miss: float, noises: Collection[str] = (GAUSSIAN
     """
     if variance == 0:
         return 0.0
-    quantile = float(-ndtri(miss / 2))
+    quantile = -NormalDist().inv_cdf(miss / 2)
     if GEOMETRIC not in noises:
         return quantile * math.sqrt(variance) + 0.5
     return max(quantile * math.sqrt(variance), -math.log(miss) / rate_of(variance)) + 1.0
@@ -249,6 +249,8 @@ def down_if_shown(
     def log_at_least(count: Floats, true: Floats) -> Floats:
         away = count - true
         if GEOMETRIC not in noises:
+            from scipy.special import log_ndtr  # as long to load as a small check
+
             return np.asarray(log_ndtr((0.5 - away) / scale))
         rate = rate_of(variance)
         far = -rate * np.maximum(away, 0.0) - math.log1p(math.exp(-rate))

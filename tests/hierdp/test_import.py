@@ -132,6 +132,18 @@ def test_a_command_loads_without_the_others(tmp_path):
     }
 
 
+def test_what_scipy_imports_in_vain_is_loaded_on_first_use(tmp_path):
+    code = (
+        "from hierdp.__main__ import run\nsys.argv = ['hierdp', '--version']\n"
+        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        "import scipy.sparse, numpy as np\nbefore = 'numpy.testing._private.utils' in sys.modules\n"
+        "np.testing.assert_array_equal([1], [1])\nassert not before"
+    )
+    found = loaded(tmp_path, code)
+    assert "numpy.testing._private.utils" in found
+    assert "numpy.f2py.crackfortran" not in found
+
+
 def test_a_model_loads_without_the_others(tmp_path):
     found = loaded(tmp_path, "from models import Chebyshev")
     assert "models.chebyshev" in found
