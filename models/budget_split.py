@@ -17,6 +17,9 @@ from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.witnesses.arrays import number, real_array
 
+SINGULAR = 1e-12
+"""Eigenvalues below this part of a matrix's largest count as 0."""
+
 SMALLEST = 2.0**-1000
 """No smaller floats are used in a proof: those below 2⁻¹⁰²² have fewer digits, or are rounded to 0."""
 
@@ -40,19 +43,22 @@ class BudgetSplit:
         subject to  Σ_i ρ_i = ρ,  ρ_i ≥ 0                  McKenna et al. 2018, §5
 
     For marginals whose residuals are measured by themselves, C is diagonal; for marginals of all regions of a
-    tree, its parts are the effects of the attributes between the siblings of a level.
+    tree, its parts are the effects of the attributes between the siblings of a level. Where no basis makes
+    all measurements diagonal (an attribute's coarser categories are of unequal sizes), a part is a symmetric
+    matrix M_j = Σ_i ρ_i C_ji, and so are its weights: the error is Σ_j tr(a_tj M_j⁻¹).
 
     A `Program` has no such costs; `cvxpy` states the model for conic solvers instead.
 
     Parameters
     ----------
-    weights : array, shape (levels,); with `information` (parts,) or (errors, parts)
+    weights : array, shape (levels,); with `information` (parts,) or (errors, parts), or (errors, parts, n, n)
         The weights a > 0. (Leave out a level of weight 0: no query uses it.) With `information` a ≥ 0, a row
         for each error of which the largest counts, and none of them all 0.
     epsilon : number
         The whole budget ε > 0, or ρ.
-    information : array, shape (parts, measurements) or (parts,), optional
-        C ≥ 0; of one dimension, its diagonal. Every part of some weight is measured.
+    information : array, shape (parts, measurements), (parts,) or (parts, measurements, n, n), optional
+        C ≥ 0; of one dimension, its diagonal. Every part of some weight is measured. Matrices are positive
+        semidefinite within rounding, and all of a part together positive definite.
 
     Raises
     ------
@@ -108,18 +114,31 @@ class BudgetSplit:
     def _check_information(self) -> None:
         weights = np.atleast_2d(np.asarray(self.weights, dtype=np.float64))
         matrix = np.asarray(self.information, dtype=np.float64)
-        fits = weights.ndim == 2 and matrix.ndim in (1, 2) and len(matrix) == weights.shape[1]
-        if not (fits and matrix.size):
+        square = matrix.ndim == 4
+        weights = weights[None] if square and weights.ndim == 3 else weights
+        fits = (
+            matrix.shape[2:] == weights.shape[2:] and matrix.shape[2] == matrix.shape[3]
+            if square
+            else weights.ndim == 2 and matrix.ndim in (1, 2)
+        )
+        if not (fits and matrix.size and len(matrix) == weights.shape[1]):
             raise ValueError(
                 f"information has shape {matrix.shape}, weights {weights.shape}: a row for each part"
             )
         for name, array in (("weights", weights), ("information", matrix)):
-            if not (np.isfinite(array).all() and (array >= 0).all()):
-                raise ValueError(f"{name} must be finite, and at least 0")
-        if not weights.any(axis=1).all():
+            if not (np.isfinite(array).all() and (_is_semidefinite(array) if square else (array >= 0).all())):
+                raise ValueError(f"{name} must be finite, and at least 0{' (semidefinite)' * square}")
+        if not weights.any(axis=tuple(range(1, weights.ndim))).all():
             raise ValueError("an error has no weights above 0")
-        if (weights.any(axis=0) & ~(matrix > 0).reshape(len(matrix), -1).any(axis=1)).any():
+        if square:
+            together = np.linalg.eigvalsh(matrix.sum(axis=1))
+            lost: Any = together[:, 0] <= SINGULAR * together[:, -1]
+        else:
+            lost = weights.any(axis=0) & ~(matrix > 0).reshape(len(matrix), -1).any(axis=1)
+        if lost.any():
             raise ValueError("a part with a weight is not measured")
+        if square:  # exactly symmetric
+            weights, matrix = ((a + a.swapaxes(-1, -2)) / 2 for a in (weights, matrix))
         for name, value in (("weights", weights), ("information", matrix), ("epsilon", self._budget())):
             object.__setattr__(self, name, value)
 
@@ -127,16 +146,25 @@ class BudgetSplit:
     def shares(self) -> int:
         """The number of shares of an answer."""
         matrix = self.information
-        return np.size(self.weights) if matrix is None else np.shape(matrix)[-1]
+        return np.size(self.weights) if matrix is None else np.shape(matrix)[min(np.ndim(matrix), 2) - 1]
+
+    @property
+    def square(self) -> bool:
+        """Whether the parts are matrices."""
+        return self.information is not None and np.ndim(self.information) == 4
 
     def informed(self, x: Any) -> Floats:
-        """Cρ, shape (parts,), with `information`."""
+        """Cρ, shape (parts,) or (parts, n, n), with `information`."""
         matrix = np.asarray(self.information)
+        if self.square:
+            return np.asarray(np.tensordot(matrix, x, (1, 0)))
         return np.asarray(matrix * x if matrix.ndim == 1 else matrix @ x)
 
     def slope(self, parts: Floats) -> Floats:
         """Cᵀ times something of the parts; shape (shares,)."""
         matrix = np.asarray(self.information)
+        if self.square:
+            return np.asarray(np.einsum("pij,pnij->n", parts, matrix))
         return np.asarray(matrix * parts if matrix.ndim == 1 else parts @ matrix)
 
     @property
@@ -167,6 +195,17 @@ class BudgetSplit:
         if self.information is not None:
             share = cp.Variable(self.shares, nonneg=True)
             matrix = np.asarray(self.information)
+            if self.square:
+                errors = [
+                    sum(
+                        cp.matrix_frac(_root(part), sum(share[i] * one for i, one in enumerate(informed)))
+                        for part, informed in zip(error / weights.max(), matrix, strict=True)
+                        if part.any()
+                    )
+                    for error in weights
+                ]
+                most = cp.Minimize(cp.max(cp.hstack(errors)))
+                return cp.Problem(most, [cp.sum(share) == 1]), epsilon * share
             parts = cp.multiply(matrix, share) if matrix.ndim == 1 else matrix @ share
             used = np.flatnonzero(weights.any(axis=0))
             errors = (weights[:, used] / weights.max()) @ cp.inv_pos(parts[used])
@@ -182,9 +221,7 @@ class BudgetSplit:
         weights = np.asarray(self.weights)
         x = answer_of(x, (self.shares,), integer=False)
         if self.information is not None:
-            with np.errstate(all="ignore"):
-                each = np.where(weights > 0, weights / self.informed(x.astype(float)), 0.0)
-            return float(each.sum(axis=1).max())
+            return float(self._errors(x.astype(float))[0].max())
         if np.any(x == 0):
             return float("inf")
         if exact.is_exact(x) and exact.is_exact(weights):
@@ -192,6 +229,22 @@ class BudgetSplit:
             return sum((Fraction(a) / Fraction(b) ** 2 for a, b in pairs), Fraction(0))
         with np.errstate(all="ignore"):
             return float(np.sum(weights.astype(float) / x.astype(float) ** 2))
+
+    def _errors(self, x: Floats) -> tuple[Floats, Floats]:
+        """With `information`: each error, and (Cρ)⁻¹ with 0 where it is infinite."""
+        weights, informed = np.asarray(self.weights), self.informed(x)
+        with np.errstate(all="ignore"):
+            if not self.square:
+                inverse = np.where(informed > 0, 1 / informed, 0.0)
+                return np.where(weights > 0, weights / informed, 0.0).sum(axis=1), inverse
+            values, vectors = np.linalg.eigh(informed)
+            kept = values > SINGULAR * values[:, -1:]
+            turned = vectors.swapaxes(1, 2)
+            inverse = (vectors * np.where(kept, 1 / values, 0.0)[:, None]) @ turned
+            found = np.einsum("epij,pij->e", weights, inverse)
+            lost = np.einsum("epij,pij->ep", weights, (vectors * ~kept[:, None]) @ turned)
+            whole = np.einsum("epii->ep", weights)
+            return np.where((lost > SINGULAR * whole).any(axis=1), np.inf, found), inverse
 
     def violations(self, x: Any) -> list[str]:
         """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
@@ -230,7 +283,10 @@ class BudgetSplit:
             (Σ_j a_j s_j)² / (ρ · max_i (Cᵀ(a s²))_i).
 
         At an optimum, s = 1/(Cρ) and the multipliers of the errors leave no gap: they are the optimality
-        conditions. Without a witness, s is that, and w is 1 for the largest error.
+        conditions. Without a witness, s is that, and w is 1 for the largest error. Of matrices, any S takes
+        the place of s, since tr(a M⁻¹) ≥ 2 tr(S a) − tr(M S a Sᵀ):
+
+            (Σ_j tr(S_j a_j))² / (ρ · max_i Σ_j tr(C_ji S_j a_j S_jᵀ)).
         """
         x = answer_of(x, (self.shares,), integer=False)
         broken = self.violations(x)
@@ -272,23 +328,41 @@ class BudgetSplit:
         errors = real_array(witness, "errors", weights.shape[:1])
         scales = real_array(witness, "scales", weights.shape[1:])
         with np.errstate(all="ignore"):
-            informed = self.informed(x)
-            each = np.where(weights > 0, weights / informed, 0.0).sum(axis=1)
+            each, inverse = self._errors(x)
             mixed = np.maximum((each >= each.max()) * 1.0 if errors is None else errors, 0.0)
-            scale = np.where(informed > 0, 1 / informed, 0.0) if scales is None else np.maximum(scales, 0.0)
-            scale = scale / scale.max()
-            mean = mixed @ weights / mixed.sum()
-            spent = mean * scale
-            steepest = float(self.slope(spent * scale).max())
-            bound = float(spent.sum()) ** 2 / (rho * steepest)
+            scale = inverse if scales is None else scales if self.square else np.maximum(scales, 0.0)
+            scale = scale / np.abs(scale).max()
+            mean = np.tensordot(mixed, weights, 1) / mixed.sum()
+            if self.square:
+                spent = np.einsum("pij,pji->", scale, mean)
+                squares = scale @ mean @ scale.swapaxes(1, 2)
+            else:
+                spent, squares = (mean * scale).sum(), mean * scale * scale
+            steepest = self.slope(squares).max()
+            bound = float(spent**2 / (rho * steepest))
         bound = bound if np.isfinite(bound) else 0.0
         # Sums and products of numbers above 0, whose smallest may be lost: that lowers the first sum, or is
         # far below the rounding of the largest slope.
         error = (64 + sum(weights.shape) + x.size) * UNIT * (4 * bound + cost)
+        if self.square:  # of either sign: sums of their absolute values, and the inverse's condition
+            error *= self._cancelled(scale, mean, spent, steepest, x)
         proof = {"errors": mixed, "scales": scale}
         return judge(
             cost, cost - bound, False, proof, "another split may cost less", Rounding(error, unit=0.0)
         )
+
+    def _cancelled(self, scale: Floats, mean: Floats, spent: Any, steepest: Any, x: Floats) -> float:
+        """By how much rounding errors of matrices may be larger than of numbers above 0."""
+        sizes, inner = np.abs(scale), np.abs(mean)
+        sums = float(np.einsum("pij,pji->", sizes, inner))
+        slopes = np.einsum(
+            "pij,pnij->n", sizes @ inner @ sizes.swapaxes(1, 2), np.abs(np.asarray(self.information))
+        )
+        values = np.linalg.eigvalsh(self.informed(x))
+        least = np.where(values > SINGULAR * values[:, -1:], values, np.inf).min(axis=1)
+        with np.errstate(all="ignore"):
+            found = sums / np.abs(spent) + slopes.max() / steepest + (values[:, -1] / least).max()
+        return float(found) if np.isfinite(found) else float("inf")
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -306,3 +380,16 @@ class BudgetSplit:
     def typical(cls, rng: np.random.Generator, size: int, **options: Any) -> Self:
         """Weights of six orders of magnitude."""
         return cls(rng.uniform(1, 1e6, size), 1.0, **options)
+
+
+def _is_semidefinite(matrices: Floats) -> bool:
+    """Whether matrices are symmetric, and have no eigenvalue below 0, within rounding."""
+    close = SINGULAR * np.abs(matrices).max(axis=(-1, -2))
+    apart = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-1, -2))
+    return bool((apart <= close).all() and (np.linalg.eigvalsh(matrices)[..., 0] >= -close).all())
+
+
+def _root(matrix: Floats) -> Floats:
+    """R with RRᵀ = the matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -84,6 +84,73 @@ def test_no_other_split_has_less(largest):
         assert combined(variances(there, TARGETS)) > cost * (1 - 2e-3)  # a thousandth is for every cell
 
 
+RECODED = {
+    "attributes": {"group": list("123456"), "age": list("12")},
+    "recodes": {
+        "broad": {"attribute": "group", "categories": {"x": ["1", "2", "3", "4"], "y": ["5", "6"]}},
+        "other": {"attribute": "group", "categories": {"u": ["1"], "v": list("2345"), "w": ["6"]}},
+    },
+}
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("largest", [True, False])
+def test_errors_of_recoded_queries_are_those_of_least_squares(bounded, largest):
+    """Coarser categories are of unequal sizes. GLS learns nothing from them, so they have no share."""
+    queries = ["total", "broad", "broad*age", "other*age", "group", "detailed"]
+    how = {"epsilon": 1.0, "delta": 1e-9, "levels": ["state=2", "county=6"], "method": "GLS",
+           "bounded": bounded, "plan": {**RECODED, "queries": queries}}  # fmt: skip
+    targets = ["county:broad", "state:other*age=2", "county:broad*age"]
+    made = plan("tabulation", optimize=targets, largest=largest, **how)
+    combined = max if largest else sum
+    cost = combined(variances(made, targets))
+    assert made.notes[0].startswith(f"Optimized: the variance that is minimized is {cost:.6g}, at most ")
+    before = combined(variances(plan("tabulation", **how), targets))
+    assert made.notes[0].endswith(f"with the shares before, it is {before:.6g}.")
+    assert cost < 0.7 * before
+    assert {share(made.plan, level, name) for level in ("state", "county") for name in queries[1:4]} == {0.0}
+
+
+@pytest.mark.parametrize("method", ["Joint", "TopDown"])
+def test_no_grid_of_splits_of_recoded_queries_has_less(method):
+    """Of one region on two levels: all splits among three queries in steps of a fortieth are tried.
+
+    Joint learns the same from either level, TopDown needs the root's.
+    """
+    queries = Queries(plan_of({**RECODED, "queries": ["broad", "other", "detailed"]}))
+    places, unit = regions_of(["state=1"]), Unit()
+    found = optimal(method, queries, places, unit, 0.1, ["root:broad", "root:other*age=2"], False)
+    assert found.proof.objective * (1 - 1e-2) <= found.proof.bound <= found.proof.objective
+
+    workload = queries.workload_of(["broad", "other", "detailed"])
+    matrix, start = workload.matrix.toarray().astype(float), workload.start
+    wanted = queries.workload_of(["broad", "other*age"])
+    asked, weight = wanted.matrix.toarray(), np.repeat([1 / 2, 2 / 6], [2, 6])
+
+    def cost(split):  # by least squares with the total known: a large weight stands for its exactness
+        scale = np.repeat(split, np.diff(start)) * 0.1 * 2 / unit.squared_sensitivity
+        information = (matrix.T * scale) @ matrix + 1e9 * np.ones((12, 12))
+        return float(weight @ np.einsum("ij,jk,ik->i", asked, np.linalg.inv(information), asked))
+
+    used = ["root", "state"] if method == "Joint" else ["root"]
+    best = [sum(share(found.shares, level, name) for level in used) for name in queries.plan.queries]
+    assert cost(np.array(best)) == pytest.approx(found.proof.objective, rel=1e-6)
+    grid = [np.array([a, b, 40 - a - b]) / 40 for a in range(40) for b in range(40 - a)]
+    assert min(map(cost, grid)) >= float(found.proof.bound) * (1 - 1e-6)  # of that large weight
+
+
+def test_recodes_that_distinguish_too_much_are_refused():
+    many = [str(k) for k in range(200)]
+    recode = {"attribute": "a", "categories": {f"c{k}": many[2 * k : 2 * k + 2] for k in range(100)}}
+    fine = {"attribute": "a", "categories": {f"d{k}": many[k * 50 : k * 50 + 50] for k in range(4)}}
+    queries = Queries(plan_of({
+        "attributes": {"a": many, "b": list("123")}, "recodes": {"c": recode, "d": fine},
+        "queries": ["c", "d", "detailed"],
+    }))  # fmt: skip
+    with pytest.raises(InputError, match="distinguish too many categories"):
+        optimal("TopDown", queries, regions_of(LEVELS), Unit(), 0.1, ["state:c"], False)
+
+
 def share(entries, level, query):
     whole = Fraction(entries["level_shares"][level])
     return float(whole * Fraction(entries["query_shares"].get(level, {}).get(query, "0")))

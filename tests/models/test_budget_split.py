@@ -212,6 +212,71 @@ def test_large_splits_for_least_squares_are_proved(size):
         assert found.gap <= 1e-9 * found.objective
 
 
+def squares(rng, errors, parts, measurements, size=3):
+    """Parts that are matrices; some measurements and weights are singular."""
+
+    def some(*shape):
+        factors = rng.normal(size=(*shape, 2, size)) * (rng.random((*shape, 1, 1)) < 0.7)
+        return factors.swapaxes(-1, -2) @ factors
+
+    weights, told = some(errors, parts), some(parts, measurements)
+    weights[:, 0] += 0.1 * np.eye(size)
+    told[:, -1] += np.eye(size)
+    weights, told = ((a + a.swapaxes(-1, -2)) / 2 for a in (weights, told))
+    return BudgetSplit(weights, 0.7, told)
+
+
+@pytest.mark.parametrize("errors", [1, 3])
+def test_splits_of_matrices_are_proved_and_no_grid_has_less(errors):
+    rng = np.random.default_rng(errors)
+    for _ in range(6):
+        model = squares(rng, errors, int(rng.integers(1, 4)), 3)
+        found = solve(model)
+        assert found.status == "optimal"
+        assert found.gap <= 1e-8 * found.objective
+        grid = [np.array([a, b, 40 - a - b]) / 40 * 0.7 for a in range(41) for b in range(41 - a)]
+        assert found.objective <= min(map(model.objective, grid)) * (1 + 1e-9)
+        other = solve(model, "clarabel")
+        assert other.objective == pytest.approx(found.objective, rel=1e-5)  # its tolerance is 1e-8
+
+
+def test_any_witness_of_matrices_gives_a_bound():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        model = squares(rng, 2, 2, 4)
+        best = solve(model)
+        for scales in (rng.normal(size=(2, 3, 3)), 1e6 * rng.random((2, 3, 3)), np.zeros((2, 3, 3)), None):
+            witness = {"errors": rng.random(2)} | ({} if scales is None else {"scales": scales})
+            x = rng.dirichlet(np.ones(4)) * 0.7
+            proof = model.certificate(x, witness)
+            assert proof.bound <= best.objective
+            assert not proof.optimal
+            assert not proof.contradiction
+
+
+def test_diagonal_matrices_are_parts_of_numbers():
+    rng = np.random.default_rng(2)
+    model = informed(rng, 2, 6, 3)
+    weights, told = np.asarray(model.weights), np.asarray(model.information) + 0.01
+    numbers = BudgetSplit(weights, 0.7, told)
+    one = BudgetSplit(
+        np.stack([np.diag(row) for row in weights])[:, None], 0.7,
+        np.stack([np.diag(column) for column in told.T])[None],
+    )  # fmt: skip
+    assert solve(one).objective == pytest.approx(solve(numbers).objective, rel=1e-9)
+    x = rng.dirichlet(np.ones(3)) * 0.7
+    assert one.certificate(x).bound == pytest.approx(numbers.certificate(x).bound, rel=1e-9)
+
+
+def test_a_matrix_without_a_share_that_it_needs_has_no_error_below_infinity():
+    first, second = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
+    model = BudgetSplit(second[None], 1, np.stack([first, second])[None])
+    assert model.objective([1.0, 0.0]) == math.inf
+    assert model.objective([0.0, 1.0]) == 1.0
+    assert not model.certificate([1.0, 0.0]).optimal
+    assert model.certificate([0.0, 1.0]).optimal
+
+
 def test_a_diagonal_and_one_error_have_a_closed_form():
     model = BudgetSplit([1, 4, 9], 2, information=[1, 1, 1])
     assert solve(model).x == pytest.approx([1 / 3, 2 / 3, 1], rel=1e-12)
@@ -263,6 +328,10 @@ def test_splits_for_least_squares_are_those_of_clarabel():
         ([1, 1], [1, np.inf], "finite"),
         ([[1, 1], [0, 0]], [1, 1], "no weights above 0"),
         ([1, 1], [1, 0], "not measured"),
+        (np.eye(2)[None], np.ones((1, 1, 2, 3)), "a row for each part"),
+        (np.eye(2)[None], np.array([[[[1.0, 2.0], [2.0, 1.0]]]]), r"at least 0 \(semidefinite\)"),
+        (np.eye(2)[None], np.array([[[[1.0, 0.5], [0.0, 1.0]]]]), r"at least 0 \(semidefinite\)"),
+        (np.eye(2)[None], np.ones((1, 1, 2, 2)), "not measured"),
     ],
 )
 def test_information_that_does_not_fit_is_named(weights, information, message):
