@@ -116,7 +116,7 @@ class Case(NamedTuple):
     counts: Callable[[Any], Counts]
     """Of a table; of None, the true ones."""
     question: Callable[[str, int], Any]
-    """A Selection; of a histogram, the first bin of a box and the one after its last."""
+    """A Selection; of a histogram, the first bin of a box and the one after its last, along each axis."""
     again: Callable[[Release, int], Any] | None = None
     """The table of a second release."""
     linear: Callable[[Any], Linear] | None = None
@@ -322,23 +322,40 @@ def cumulative(folder: Path) -> Iterator[Case]:
 
 
 def clusters(folder: Path) -> Iterator[Case]:
-    """Histograms of 4,096 bins."""
-    for name, method in product(("INCOME", "NETTRACE"), ("AHP", "NF", "GS", "SF", "PHP", "PrivTree", "DAWA")):
-        true = dpbench(folder / "dpbench", name)
-        data = Histogram(true, (Numbers("bin", 0, true.size, true.size),))
-        widths = {f"{width} bins": width for width in (1, 16, 256)}
+    """Histograms of 4,096 bins, on one axis and on two."""
+    of = {
+        name: (dpbench(folder / "dpbench", name), {f"{n} bins": n for n in (1, 16, 256)})
+        for name in ("INCOME", "NETTRACE")
+    }
+    squares = dpbench(folder / "dpbench", "GOWALLA-2D").reshape(64, 4, 64, 4).sum(axis=(1, 3))
+    of["GOWALLA-2D"] = squares, {f"{n} × {n} bins": n for n in (1, 4, 16)}
+    for (name, (true, sides)), method in product(
+        of.items(), ("AHP", "NF", "GS", "SF", "PHP", "PrivTree", "DAWA")
+    ):
+        yield _clusters(name, true, method, sides)
 
-        def counts(table: Any, true: Any = true, widths: Any = widths) -> Counts:
-            held = true if table is None else table["count"].to_numpy(float)
-            return {name: held.reshape(-1, width).sum(axis=1) for name, width in widths.items()}
 
-        def question(name: str, at: int, widths: Any = widths) -> tuple[int, int]:
-            return at * widths[name], (at + 1) * widths[name]
+def _clusters(name: str, true: Any, method: str, sides: Mapping[str, int]) -> Case:
+    axes = tuple(Numbers(f"axis {k}", 0, size, size) for k, size in enumerate(true.shape))
+    data = Histogram(true, axes)
 
-        def release(run: int, data: Histogram = data, method: str = method) -> Release:
-            return clustering(data, 0.1, SimulatedNoise(run), method)
+    def counts(table: Any) -> Counts:
+        held = true if table is None else table["count"].to_numpy(float).reshape(true.shape)
+        found = {}
+        for level, side in sides.items():
+            parts = [part for size in true.shape for part in (size // side, side)]
+            found[level] = held.reshape(parts).sum(axis=tuple(range(1, len(parts), 2))).ravel()
+        return found
 
-        yield Case(f"{name}, ε = 0.1, {method}", release, counts, question, sums=3)
+    def question(level: str, at: int) -> tuple[Any, Any]:
+        side = sides[level]
+        low = np.array(np.unravel_index(at, [size // side for size in true.shape])) * side
+        return low, low + side
+
+    def release(run: int) -> Release:
+        return clustering(data, 0.1, SimulatedNoise(run), method)
+
+    return Case(f"{name}, ε = 0.1, {method}", release, counts, question, sums=3)
 
 
 def _gaussian(model: BlockInference, run: int) -> Any:
@@ -418,7 +435,7 @@ def _sampled(truth: Counts, run: int, most: int) -> Iterator[tuple[str, Any]]:
         classes = class_of(true)
         for each in np.unique(classes):
             there = np.flatnonzero(classes == each)
-            yield level, rng.choice(there, min(most, there.size), replace=False)
+            yield level, np.sort(rng.choice(there, min(most, there.size), replace=False))
 
 
 def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
@@ -439,7 +456,7 @@ def _measured(case: Case, truth: Counts, run: int) -> Iterator[tuple[Any, ...]]:
             if isinstance(asked[0], Selection):
                 found = np.array([source.of(one, confidence) for one in asked])
             else:
-                ends = np.array(asked)[:, :, None]
+                ends = np.array(asked)
                 found = np.array(source.boxes(ends[:, 0], ends[:, 1], 1 - confidence))
             yield "measured", confidence, level, at, found[:, 0], found[:, 1]
 

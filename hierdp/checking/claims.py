@@ -74,7 +74,7 @@ def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     if "account" in manifest:
         yield "'account'", manifest["account"], ("data", "entry", "digest")
     if "intervals" in manifest:
-        yield "'intervals'", manifest["intervals"], ("confidence", "simultaneous")
+        yield "'intervals'", manifest["intervals"], ("confidence", "simultaneous", "covers")
     if "same_noise_as" in manifest:
         yield "'same_noise_as'", manifest["same_noise_as"], [field.name for field in fields(SameNoise)]
     known = [field.name for field in fields(Proved)]

@@ -11,7 +11,7 @@ import numpy as np
 from hierdp.checking.before import upgraded
 from hierdp.checking.budget import budget_of_one_row
 from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
-from hierdp.counts.size_table import ENDS
+from hierdp.counts.size_table import ENDS, covering
 from hierdp.errors import listed
 from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
@@ -75,6 +75,8 @@ class Rerun:
         if release.ends is None:
             raise Differs(f"the manifest claims intervals, but the table has no columns {listed(ENDS)}")
         miss = 1 - checked_confidence(claim["confidence"])
+        if claim["covers"] != (said := covering(claim["confidence"], claim["simultaneous"])):
+            raise Differs(f"the manifest says of the intervals that {claim['covers']}, but {said}")
         due = mechanism.intervals_of(release).rows(miss, claim["simultaneous"], saved.solve)
         wrong = due.wrong(release.ends)
         if wrong.any():

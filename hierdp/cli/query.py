@@ -66,7 +66,7 @@ def query(
     counts that were made whole or non-negative, because these depend on the true counts: see
     docs/guide/repair.md.
     """
-    from hierdp.counts.size_table import CONFIDENCE
+    from hierdp.counts.size_table import CONFIDENCE, covering
     from hierdp.questions import query as questions
     from hierdp.record.written import read_manifest
 
@@ -99,6 +99,5 @@ def query(
             frame[column] = frame[column].astype(object).where(frame[column].notna(), "not known")
     print_frame(screen, f"{release}", frame)
     if "lower" in frame:
-        share = f"{100 * (CONFIDENCE if confidence is None else confidence):g} %"
-        which = "all true counts are" if simultaneous else "each true count is"
-        screen.print(f"lower, upper: {which} between them with a probability of at least {share}.")
+        said = covering(CONFIDENCE if confidence is None else confidence, simultaneous)
+        screen.print(f"Intervals: {said}.")

@@ -160,6 +160,8 @@ def shared(
             f"proved optimal; {spent} = {made.ledger.spent:.6g} spent. Written to {out}/; open "
             f"{out}/report.html."
         )
+        if made.intervals is not None:
+            screen.print(f"Intervals: {made.intervals['covers']}.")
         for text in [*made.cautions, *([OTHER_CODES] if known and not used else [])]:
             screen.print(f"Warning: {text}.", style=WARNING)
         print_frame(screen, f"Budget: {budget_in_words(made.ledger)}", budget_frame(made.ledger))

@@ -128,6 +128,8 @@ def repair(
             f"{made.mechanism}: {len(made.table):,} rows; {proved} of {solved} problems proved optimal; "
             f"{budget}. Written to {out}/; open {out}/report.html."
         )
+        if made.intervals is not None:
+            screen.print(f"Intervals: {made.intervals['covers']}.")
         screen.print(f"Fingerprint: {fingerprint} (for `hierdp check {out} --fingerprint …`)")
 
 

@@ -43,6 +43,12 @@ CONFIDENCE = 0.9
 """That of intervals, unless another is chosen; the Census Bureau's."""
 
 
+def covering(confidence: float, simultaneous: bool) -> str:
+    """How often intervals cover, in words: "at least", as more of the small counts are covered."""
+    which = "all true counts are" if simultaneous else "each true count is"
+    return f"{which} between lower and upper with a probability of at least {100 * confidence:g} %"
+
+
 @dataclass(frozen=True, eq=False)
 class SizeTable:
     """Counts of groups by region and size, which are turned into rows one part at a time.

@@ -61,7 +61,8 @@ MEANING = {
     "emd_per_region": "The earth mover's distance is the number of entities to add or remove to turn the "
     "released groups of a region into the true ones.",
     "kld": "KLD is the Kullback–Leibler divergence of the released distribution from the true one, in nats.",
-    "covered": "Covered is the share of counts with an interval whose interval covers the true count.",
+    "covered": "Covered is the share of counts with an interval whose interval covers the true count; it "
+    "should be at least about the confidence.",
     "given_mean_error": "The mean error of the counts that were given to be repaired, where there were any.",
 }
 """The field's own metrics, in words."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.labels import Labels
 from hierdp.counts.rows import Rows, frame_of
-from hierdp.counts.size_table import ENDS
+from hierdp.counts.size_table import ENDS, covering
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.privacy.budget import Ledger
@@ -162,9 +162,7 @@ def _about(folder: Path, manifest: Mapping[str, Any]) -> Sequence[tuple[str, str
     rows += [(f"Taken as public: {name.replace('_', ' ')}", str(words)) for name, words in public.items()]
     rows.append(("Standard errors", str(manifest["standard_errors"])))
     if (known := manifest.get("intervals")) is not None:
-        which = "all of them" if known["simultaneous"] else "each"
-        covers = f"{which} with a probability of at least {100 * known['confidence']:g} %"
-        rows.append(("Intervals", f"the true count is from lower to upper, {covers}"))
+        rows.append(("Intervals", covering(known["confidence"], known["simultaneous"])))
     proved = "every post-processing step" if manifest["all_proved_optimal"] else "not every step"
     rows.append(("Proved optimal", f"{proved}; see `hierdp check`"))
     rows += [(f"Warning {number}", text) for number, text in enumerate(manifest.get("cautions", []), start=1)]

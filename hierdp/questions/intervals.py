@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.checking.budget import budget_of_one_row
 from hierdp.counts.layout import Selection
 from hierdp.counts.rows import frame_of, with_ends
-from hierdp.counts.size_table import CONFIDENCE, ENDS, Ends
+from hierdp.counts.size_table import CONFIDENCE, ENDS, Ends, covering
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
 from hierdp.mechanisms import Mechanism
@@ -167,7 +167,8 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
     ends = _ends(release, confidence, simultaneous, steps)
     for step in steps.kept:
         made.steps.append(step)
-    about = {"confidence": confidence, "simultaneous": simultaneous}
+    covers = covering(confidence, simultaneous)
+    about = {"confidence": confidence, "simultaneous": simultaneous, "covers": covers}
     return replace(made, ends=ends, intervals=about)
 
 

@@ -98,7 +98,7 @@ class Release:
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     ends : Ends, optional
         The intervals of the rows, and `intervals` what the manifest says of them: their `confidence`, and
-        whether it is that of all of them `together`; see `hierdp.questions.intervals`.
+        whether it is that of all of them, `simultaneous`; see `hierdp.questions.intervals`.
     """
 
     mechanism: str

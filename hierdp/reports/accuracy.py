@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.rows import laid_out
+from hierdp.counts.size_table import covering
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section, number
 
@@ -40,14 +41,7 @@ SIMULATED = (
 )
 
 
-EACH = (
-    "Each count has an interval, in the columns lower and upper: it covers the true count with a "
-    "probability of at least {confidence:g} %, for each count by itself. The table says how wide these are."
-)
-TOGETHER = (
-    "Each count has an interval, in the columns lower and upper: with a probability of at least "
-    "{confidence:g} %, all of them cover the true counts. The table says how wide these are."
-)
+INTERVALS = "Each count has an interval: {said}. The table says how wide these are."
 
 
 def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
@@ -66,7 +60,7 @@ def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
             share = float(np.median(width[large] / counts[large])) if large.any() else math.nan
             rows.append([name, int(known.sum()), float(np.median(width[known])), float(f"{share:.3g}")])
     frame = pd.DataFrame(rows, columns=["level", "counts", "median width", "width by count (median)"])
-    text = (TOGETHER if about["simultaneous"] else EACH).format(confidence=100 * about["confidence"])
+    text = INTERVALS.format(said=covering(about["confidence"], about["simultaneous"]))
     if frame.isna().to_numpy().any() or frame.empty:
         return [Section("How wrong a count may be", [text], frames=[frame])]
     bars = Bars("Median width of an interval, also relative to its count", frame, "width by count (median)")

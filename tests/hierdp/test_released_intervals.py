@@ -18,7 +18,7 @@ from hierdp import open as open_release
 from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.rows import laid_out
-from hierdp.counts.size_table import ENDS
+from hierdp.counts.size_table import ENDS, covering
 from hierdp.evaluation.evaluate import evaluate
 from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
@@ -74,9 +74,9 @@ def shift(folder, name, row, by):
 
 
 def claimed(folder, **about):
-    text = json.loads((folder / files.MANIFEST).read_text())
-    change_manifest(folder, lambda made: made["intervals"].update(about))
-    assert json.loads((folder / files.MANIFEST).read_text()) != text
+    said = {**json.loads((folder / files.MANIFEST).read_text())["intervals"], **about}
+    said = {"covers": covering(said["confidence"], said["simultaneous"]), **about}
+    change_manifest(folder, lambda made: made["intervals"].update(said))
 
 
 def without_columns(folder):
@@ -113,6 +113,7 @@ def made(tmp_path_factory):
         partial(shift, name="upper", row=3, by=1),
         partial(claimed, confidence=0.95),
         partial(claimed, simultaneous=True),
+        partial(claimed, covers="all true counts are between lower and upper"),
         without_columns,
     ],
 )
@@ -340,14 +341,21 @@ def test_the_command_writes_them(tmp_path):
     words += ["--out", str(tmp_path / "out"), "--overwrite", "--simulate", "1"]
     for more, about in (
         (["--confidence", "0"], None),
-        ([], {"confidence": 0.9, "simultaneous": False}),
-        (["--simultaneous"], {"confidence": 0.9, "simultaneous": True}),
-        (["--confidence", "0.95", "--simultaneous"], {"confidence": 0.95, "simultaneous": True}),
+        ([], (0.9, False, "each true count is")),
+        (["--simultaneous"], (0.9, True, "all true counts are")),
+        (["--confidence", "0.95", "--simultaneous"], (0.95, True, "all true counts are")),
     ):
         done = CliRunner().invoke(main, [*words, *more])
         assert done.exit_code == 0, done.output
         opened = open_release(tmp_path / "out")
-        assert opened.manifest.get("intervals") == about
+        if about is None:
+            assert "intervals" not in opened.manifest
+        else:
+            *of, which = about
+            said = f"{which} between lower and upper with a probability of at least {100 * of[0]:g} %"
+            expected = {"confidence": of[0], "simultaneous": of[1], "covers": said}
+            assert opened.manifest["intervals"] == expected
+            assert f"Intervals: {said}." in " ".join(done.output.split())
         assert (ENDS[0] in opened.table.columns) == (about is not None)
         assert FAILS not in verdicts(tmp_path / "out").values()
     assert "give that" in CliRunner().invoke(main, [*words, "--confidence", "0", "--simultaneous"]).output
@@ -366,7 +374,9 @@ def test_the_command_leaves_out_what_is_not_known(tmp_path, monkeypatch):
     assert "intervals" not in open_release(tmp_path / "out").manifest
     assert CliRunner().invoke(main, [*words, "--confidence", "0.9"]).exit_code != 0
     made = sizes("M_c^dp")
-    assert if_known(made).intervals == {"confidence": 0.9, "simultaneous": False}
+    known = if_known(made).intervals
+    assert known is not None
+    assert (known["confidence"], known["simultaneous"]) == (0.9, False)
     monkeypatch.setattr(files, "LARGE", len(made.counts) - 1)
     assert if_known(made).intervals is None
     given = pd.DataFrame({"county": ["A", "B"], "n": [3, 4]})
@@ -413,7 +423,7 @@ def test_the_report_says_how_wide_intervals_are(simultaneous):
     made = with_intervals(sizes("M_c^dp"), 0.9, simultaneous)
     manifest = made.manifest()
     text = release_report(made.with_ends, manifest)
-    said = "all of them cover the true counts" if simultaneous else "for each count by itself"
+    said = "all true counts are between" if simultaneous else "each true count is between"
     assert "How wrong a count may be" in text
     assert said in text
     assert release_report(made.table, manifest) == text  # of a large table as of a small one

@@ -12,8 +12,9 @@ off by the difference between the true number and this one, which has an interva
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -267,6 +268,25 @@ class CountOfCountsIntervals:
 
         Each cumulative number that is not public is outside its bounds with at most this probability.
         """
+        smallest, largest = self._bounds(node, miss)
+
+        def at_most(at: Ints) -> tuple[Ints, Ints]:
+            size = at + self._sizes.smallest
+            ends = np.searchsorted(smallest, size + 1, "left"), np.searchsorted(largest, size, "right")
+            last = at == self._number - 1
+            known = [np.where(at < 0, 0, np.where(last, smallest.size, end)) for end in ends]
+            return known[0], known[1]
+
+        (under, over), (down, up) = at_most(first - 1), at_most(last)
+        return np.maximum(0.0, down - over), np.maximum(0.0, up - under)
+
+    @cached_property
+    def _bounds(self) -> Callable[[int, float], tuple[Floats, Floats]]:
+        """`_bounds_of`, of which the last ones are kept: many questions are about the same region."""
+        return lru_cache(2)(self._bounds_of)
+
+    def _bounds_of(self, node: int, miss: float) -> tuple[Floats, Floats]:
+        """The least and the largest that each size of a region may be, from the smallest size on."""
         noisy, variance = self._answers[node]
         before = np.concatenate([[0.0], np.cumsum(noisy, dtype=float)])
         blocks = [size for size in BLOCKS if size <= noisy.size]
@@ -276,17 +296,8 @@ class CountOfCountsIntervals:
             mean = (before[size:] - before[:-size]) / size
             np.maximum(least[size - 1 :], mean - half, out=least[size - 1 :])
             np.minimum(most[: mean.size], mean + half, out=most[: mean.size])
-        largest = np.minimum.accumulate(least[::-1])[::-1]  # if the k-th is over a size, so are all after it
-        smallest = np.maximum.accumulate(most)
-
-        def at_most(at: Ints) -> tuple[Ints, Ints]:
-            size = at + self._sizes.smallest
-            ends = np.searchsorted(smallest, size + 1, "left"), np.searchsorted(largest, size, "right")
-            known = [np.where(at < 0, 0, np.where(at == self._number - 1, noisy.size, end)) for end in ends]
-            return known[0], known[1]
-
-        (under, over), (down, up) = at_most(first - 1), at_most(last)
-        return np.maximum(0.0, down - over), np.maximum(0.0, up - under)
+        # If the k-th is over a size, so are all after it.
+        return np.maximum.accumulate(most), np.minimum.accumulate(least[::-1])[::-1]
 
 
 def intervals(release: Written) -> CountOfCountsIntervals:
