@@ -51,7 +51,8 @@ def release(
         Why the release is charged to no account, although one lies beside the table; the manifest says it.
     confidence : float, optional
         If given, each count has an interval in the columns `lower` and `upper`, which covers the true count
-        with at least this probability, at no further budget; see docs/intervals.md.
+        with at least this probability, at no further budget; see docs/intervals.md. Unlike the commands,
+        this makes none by default, as studies make thousands of releases.
     simultaneous : bool
         With `confidence`: it is the probability that all intervals cover, which are wider for it.
     **options
