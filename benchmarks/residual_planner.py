@@ -57,8 +57,7 @@ def _ways(whole: Counter[int], part: Counter[int]) -> int:
 
 
 def run(
-    *,
-    ways: Annotated[tuple[int, ...], "marginals of up to so many attributes"] = (1, 2, 3),
+    *, ways: Annotated[tuple[int, ...], "marginals of up to so many attributes"] = (1, 2, 3)
 ) -> Iterator[dict[str, Any]]:
     mixed = [2, 3, 5, 8, 10, 15, 20, 50, 85, 100] * 10
     for name, sizes in (("Adult", ADULT), ("100 of 10", [10] * 100), ("100 of ten sizes", mixed)):

@@ -114,10 +114,7 @@ class BlockInference:
         count, each = measured.size, scipy.sparse.identity
         return Program(
             "BlockInference",
-            [
-                Block("x", (nodes, cells), -INFINITY, INFINITY),
-                Block("answer", (count,), -INFINITY, INFINITY),
-            ],
+            [Block("x", (nodes, cells), -INFINITY, INFINITY), Block("answer", (count,), -INFINITY, INFINITY)],
             [
                 children_sums("consistency", self.tree, cells, others=count),
                 Rows("queries", scipy.sparse.hstack([queries, -each(count)], "csr"), *np.zeros((2, count))),

@@ -192,11 +192,7 @@ class Isotonic:
         lower = exact.joined(np.full(n - 1, low), last)
         upper = exact.joined(np.full(n - 1, high), high if self.last is None else last)
         step = np.arange(n - 1)
-        entries = (
-            np.tile(step, 2),
-            np.concatenate([step, step + 1]),
-            np.repeat([-1.0, 1.0], n - 1),
-        )
+        entries = (np.tile(step, 2), np.concatenate([step, step + 1]), np.repeat([-1.0, 1.0], n - 1))
         return Program(
             f"Isotonic L{self.p}",
             [Block("x", (n,), lower, upper, self.integer)],

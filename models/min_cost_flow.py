@@ -130,11 +130,7 @@ class MinCostFlow:
     def program(self) -> Program:
         """The program above."""
         (tail, head), arcs = self.arcs, np.arange(self.room.size)
-        entries = (
-            np.concatenate([tail, head]),
-            np.tile(arcs, 2),
-            np.repeat([1.0, -1.0], arcs.size),
-        )
+        entries = (np.concatenate([tail, head]), np.tile(arcs, 2), np.repeat([1.0, -1.0], arcs.size))
         shape = self.supplies.size, arcs.size
         return Program(
             "MinCostFlow",

@@ -201,10 +201,7 @@ class WorkloadLeastSquares(OfChildren):
         measured = self._measured
         return Program(
             "WorkloadLeastSquares",
-            [
-                Block("x", self.shape, 0, self.most),
-                Block("answer", (measured.size,), -INFINITY, INFINITY),
-            ],
+            [Block("x", self.shape, 0, self.most), Block("answer", (measured.size,), -INFINITY, INFINITY)],
             self.rows(measured),
             [
                 Term(

@@ -196,14 +196,7 @@ class WorkloadRounding(OfChildren):
                 Block("answer", (measured.size,), low, high, integer=True),
             ],
             self.rows(measured),
-            [
-                Term(
-                    "absolute",
-                    self.answer_size + np.arange(measured.size),
-                    weights,
-                    targets,
-                )
-            ],
+            [Term("absolute", self.answer_size + np.arange(measured.size), weights, targets)],
         )
 
     def row_prices(self, witness: Witness) -> Array:

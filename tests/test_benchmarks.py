@@ -414,10 +414,7 @@ def test_every_benchmark_is_listed_with_a_line_and_has_help(capsys):
 def test_other_libraries_answers_are_proved_beside_them(monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", kernels.SMALL)
     rows = list(prove.run(size=200, runs=1))
-    assert {row["function"] for row in rows} >= {
-        "optimize.isotonic_regression",
-        "stats.wasserstein_distance",
-    }
+    assert {row["function"] for row in rows} >= {"optimize.isotonic_regression", "stats.wasserstein_distance"}
     assert all(row["proved"] for row in rows)
 
 

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from benchmarks.measuring import DATA, timed
-from benchmarks.which_wins import (
-    anonymized,
-    factorizations,
-    flows,
-    histograms,
-    page,
-    sizes,
-    stability,
-    zcdp,
-)
+from benchmarks.which_wins import anonymized, factorizations, flows, histograms, page, sizes, stability, zcdp
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import COLUMNS
 from hierdp.choosing.methods import EMD

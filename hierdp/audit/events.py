@@ -141,9 +141,7 @@ def chosen(
     return found
 
 
-def _columns(
-    seen: tuple[Sequence[Seen], Sequence[Seen]],
-) -> tuple[list[str], Floats, Floats, Iterable[Ints]]:
+def _columns(seen: tuple[Sequence[Seen], Sequence[Seen]]) -> tuple[list[str], Floats, Floats, Iterable[Ints]]:
     """The numbers that are not the same in all runs, each once, and weights of their margins.
 
     A margin is the sum of a column's numbers with the same label in one place of their names, such as all

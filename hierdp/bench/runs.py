@@ -134,10 +134,7 @@ def run(
 
 
 def missing(
-    problems: Sequence[Problem],
-    settings: Settings,
-    results: Path,
-    chosen: Sequence[str | Backend] | None,
+    problems: Sequence[Problem], settings: Settings, results: Path, chosen: Sequence[str | Backend] | None
 ) -> int:
     """The number of runs that a results file lacks."""
     done = set(read(results)[KEY].itertuples(index=False, name=None))

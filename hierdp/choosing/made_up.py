@@ -33,7 +33,7 @@ MOST_CELLS = 50_000_000
 """The most possible counts of a table."""
 
 
-def made_up_groups(places: Hierarchy, groups: int, entities: int, largest: int, seed: int = 0) -> SizeRuns:
+def made_up_groups(places: Hierarchy, groups: int, entities: int, largest: int) -> SizeRuns:
     """Groups in regions, none of them empty.
 
     Raises
@@ -47,7 +47,7 @@ def made_up_groups(places: Hierarchy, groups: int, entities: int, largest: int, 
             "`groups`, `total` or `largest`"
         )
     check_cells(places.tree.size * (largest + 1))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     tree = places.tree
     leaves = int(tree.level_sizes[-1])
     each = rng.multinomial(groups, rng.dirichlet(np.ones(leaves)))
@@ -76,7 +76,7 @@ def _power_law(mean: float, largest: int) -> NDArray[np.float64]:
     return chances(brentq(lambda power: float(chances(power) @ sizes) - wanted, -1e4, 60))
 
 
-def made_up_flows(shape: Flows, total: int, cells: int, seed: int = 0) -> Flows:
+def made_up_flows(shape: Flows, total: int, cells: int) -> Flows:
     """Trips in so many cells, at least one in each.
 
     Raises
@@ -88,7 +88,7 @@ def made_up_flows(shape: Flows, total: int, cells: int, seed: int = 0) -> Flows:
     possible = math.prod(sizes)
     check_cells(possible)
     _check(cells, possible, total, "cells")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     weight = np.zeros(sizes)
     for axis, n in enumerate(sizes):
         one = -np.log1p(rng.permutation(n))
@@ -104,9 +104,7 @@ def made_up_flows(shape: Flows, total: int, cells: int, seed: int = 0) -> Flows:
     return Flows(shape.axes, shape.axis_names, places, counts, shape.unknown)
 
 
-def made_up_bins(
-    shape: tuple[int, ...], total: int, filled: int, alike: float = ALIKE, seed: int = 0
-) -> Ints:
+def made_up_bins(shape: tuple[int, ...], total: int, filled: int, alike: float = ALIKE) -> Ints:
     """Counts of bins of one or more dimensions, so many of which are not empty.
 
     Raises
@@ -118,7 +116,7 @@ def made_up_bins(
 
     check_cells(math.prod(shape))
     _check(filled, math.prod(shape), total, "bins")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
 
     def smooth() -> NDArray[np.float64]:
         found = rng.normal(size=shape)

@@ -138,12 +138,7 @@ def errors_of_levels(data: SizeRuns, max_size: int, way: str, run: int, made: Ru
 
 
 def errors_of_flows(
-    table: Flows,
-    epsilon: float,
-    delta: float,
-    runs: int,
-    noise: Noise,
-    methods: Iterable[str] = FLOW_METHODS,
+    table: Flows, epsilon: float, delta: float, runs: int, noise: Noise, methods: Iterable[str] = FLOW_METHODS
 ) -> Iterator[Error]:
     """Of every method for flows, or some; errors of cells that are not released included."""
     truth = true_table(table)

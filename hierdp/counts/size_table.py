@@ -10,16 +10,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.labels import Labels, named_regions
-from hierdp.counts.layout import (
-    REGION,
-    SIZES,
-    Layout,
-    Regions,
-    Selection,
-    Settings,
-    spelt_out,
-    wrong_sum,
-)
+from hierdp.counts.layout import REGION, SIZES, Layout, Regions, Selection, Settings, spelt_out, wrong_sum
 from hierdp.counts.size_runs import Runs
 from models.arithmetic.arrays import Array, Floats, Ints
 

@@ -239,7 +239,7 @@ def numbers_of(texts: Sequence[str], what: str) -> dict[str, int]:
     return found
 
 
-def regions_of(levels: Sequence[str], root_level: str = "root") -> Hierarchy:
+def regions_of(levels: Sequence[str]) -> Hierarchy:
     """A hierarchy with a number of regions on each level, divided among their parents as evenly as possible.
 
     - levels: ``NAME=NUMBER``, from coarse to fine, without the root.
@@ -262,6 +262,6 @@ def regions_of(levels: Sequence[str], root_level: str = "root") -> Hierarchy:
             )
         parents.append(np.arange(number) * above // number)
         above = number
-    names = [np.array([root_level], dtype=object)]
+    names = [np.array(["root"], dtype=object)]
     names += [np.arange(number).astype(str).astype(object) for number in numbers.values()]
-    return Hierarchy((root_level, *numbers), tuple(names), Tree(parents))
+    return Hierarchy(("root", *numbers), tuple(names), Tree(parents))

@@ -81,8 +81,7 @@ def row_to_pyomo(matrix: Any, i: int, variables: list[Any], lower: float, upper:
 
     inside = slice(matrix.indptr[i], matrix.indptr[i + 1])
     body = LinearExpression(
-        linear_coefs=matrix.data[inside].tolist(),
-        linear_vars=[variables[j] for j in matrix.indices[inside]],
+        linear_coefs=matrix.data[inside].tolist(), linear_vars=[variables[j] for j in matrix.indices[inside]]
     )
     low, high = (None if np.isinf(bound) else float(bound) for bound in (lower, upper))
     if low is None and high is None:

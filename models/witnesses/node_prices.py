@@ -46,13 +46,7 @@ def rows_of_families(tree: Tree) -> tuple[Ints, Ints]:
 
 
 def node_prices(
-    tree: Tree,
-    x: Array,
-    noisy: Array,
-    weights: Ints,
-    domain: Any,
-    integer: bool,
-    near: float,
+    tree: Tree, x: Array, noisy: Array, weights: Ints, domain: Any, integer: bool, near: float
 ) -> NodePrices:
     """The prices for counts x; linear time.
 

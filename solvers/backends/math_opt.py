@@ -16,11 +16,7 @@ from solvers.effort import Effort, tolerances, without_presolve
 from solvers.settings import PDLP
 from solvers.solution import Answer, NoAnswer, Status
 
-_SOLVER = {
-    "glop": mathopt.SolverType.GLOP,
-    "pdlp": mathopt.SolverType.PDLP,
-    "scip": mathopt.SolverType.GSCIP,
-}
+_SOLVER = {"glop": mathopt.SolverType.GLOP, "pdlp": mathopt.SolverType.PDLP, "scip": mathopt.SolverType.GSCIP}
 
 _STATUS: dict[Any, Status] = {
     mathopt.TerminationReason.OPTIMAL: "optimal",

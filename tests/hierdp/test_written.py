@@ -246,12 +246,7 @@ SMALL = {
     "count-of-counts": {"levels": ["town"], "group": ["home"], "max_size": 3, "groups_from_data": True},
     "range-query": {"axes": [Numbers("home", 0, 8)]},
     "clustering": {"axes": [Numbers("home", 0, 8)], "method": "Laplace"},
-    "tabulation": {
-        "regions": PLACES,
-        "region": "town",
-        "attributes": {"kind": ["x", "y"]},
-        "delta": 1e-6,
-    },
+    "tabulation": {"regions": PLACES, "region": "town", "attributes": {"kind": ["x", "y"]}, "delta": 1e-6},
 }
 """Options of a small release of mechanisms whose time depends on their problems, not on their rows alone."""
 

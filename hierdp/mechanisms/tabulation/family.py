@@ -42,11 +42,7 @@ class Together:
 
 
 def all_histograms(
-    solve: Solving,
-    name: str,
-    together: Together,
-    passes: Sequence[tuple[int, ...]],
-    rounding: Sequence[int],
+    solve: Solving, name: str, together: Together, passes: Sequence[tuple[int, ...]], rounding: Sequence[int]
 ) -> list[Ints]:
     """The histograms of several families: in one step for each pass, or one by one if one has no answer.
 

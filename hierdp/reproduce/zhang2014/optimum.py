@@ -98,7 +98,7 @@ def optimum(found: DataFrame, settings: Settings) -> Part:
         "4.2, over its minimum. Error: the expected squared error by bin on the true counts, given the "
         f"clusters; ratios are means of {settings.runs} runs, ± their standard deviation; closer: the runs "
         f"in which the rule has a lower error than the optimum. “{KNOWN}” is not private. Seconds: medians, "
-        "proofs included.",
+        "proofs included."
     ]
     return Part("optimum", "The gain by optimal clustering", texts, {"optimum": table}, _figure(every))
 
