@@ -62,6 +62,8 @@ def run(
     state: Annotated[str, "of the precincts"] = "RI",
     runs: Annotated[int, "draws of noise"] = 10,
 ) -> Iterator[dict[str, Any]]:
+    if not (code / "AproxBLUE.py").is_file():
+        raise SystemExit(f"{code} has no AproxBLUE.py: give the folder of SEA BLUE's code (--code)")
     rows = pd.read_parquet(data_file(data, "us-precincts-2020.parquet"))
     rows = rows[rows["state"] == state]
     cells = rows.pivot_table("persons", "county", ["group", "age"], "sum", fill_value=0, sort=True)
@@ -88,7 +90,7 @@ def run(
         done = subprocess.run(
             [sys.executable, "-c", THEIRS, str(code)],
             input=json.dumps([sizes, *job]),
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
         )
