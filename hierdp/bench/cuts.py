@@ -61,7 +61,7 @@ def _cut(zone: str, cells: int) -> Cut:
     flights, airports = pd.read_parquet(FLIGHTS), pd.read_parquet(AIRPORTS)
     inside = airports[airports["zone"].str.endswith(zone)]["airport"]
     here = flights[flights["destination"].isin(inside)]
-    finest = here["destination"].nunique() < cells  # then aircraft are told apart
+    finest = here["destination"].nunique() < cells  # then aircraft are distinguished
     keys = ["destination", "aircraft"] if finest else ["destination"]
     found = here.groupby(keys)["flights"].sum().sort_index()
     chosen = found.iloc[np.linspace(0, len(found) - 1, min(cells, len(found))).astype(int)]
