@@ -78,7 +78,7 @@ def run(
     from hierdp.measurements.measuring import Measuring, Recording
     from hierdp.mechanisms.group_size import mechanism, post_processing
     from hierdp.mechanisms.solver_options import SolverOptions
-    from hierdp.privacy.budget import Ledger
+    from hierdp.privacy.budget import Allowed, Ledger
     from hierdp.privacy.tabulated import TabulatedNoise
     from hierdp.record.files import ALONE
     from hierdp.record.release import Release
@@ -104,7 +104,7 @@ def run(
         measuring, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()))
         places, groups = data.hierarchy, data.groups
         del data
-        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, 1.0, measuring, steps_of)
+        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, Allowed(1.0), measuring, steps_of)
         yield stages.end("draw noise")
         counts = post_processing.post_process(noisy, places, groups, steps_of, steps, overwrite=True)
         del noisy

@@ -8,7 +8,16 @@ from typing import Any
 
 from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
-from hierdp.privacy.budget import ONE_ROW, Ledger, Spend, bound_of, check_epsilon, of_one_row, spends_of
+from hierdp.privacy.budget import (
+    ONE_ROW,
+    Ledger,
+    Spend,
+    bound_of,
+    check_epsilon,
+    of_one_row,
+    spends_of,
+    steps,
+)
 from hierdp.privacy.decaying_threshold import loss_of, step_of
 from hierdp.privacy.noise import OPENDP, TABLES, deviation_of
 from hierdp.privacy.whom import Whom
@@ -58,11 +67,15 @@ def check_budget(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
 
 
 def budget_of_one_row(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest, with the ε of one row in place of a person's if its spends are for one row."""
+    """The manifest, with the ε and ρ of one row in place of a person's if its spends are for one row."""
     budget = manifest["budget"] or {}
     if not isinstance(bound := bound_of(budget), Mapping) or bound.get("spends_are_for") != ONE_ROW:
         return manifest
-    return {**manifest, "budget": {**budget, "epsilon": of_one_row(budget["epsilon"], bound["rows"])}}
+    rows = bound["rows"]
+    own = {"epsilon": of_one_row(budget["epsilon"], rows)}
+    if "rho" in budget:
+        own["rho"] = of_one_row(budget["rho"], steps(rows, zcdp=True))
+    return {**manifest, "budget": {**budget, **own}}
 
 
 def _no_budget(manifest: Mapping[str, Any]) -> CheckResult:

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
+from hierdp.privacy.budget import check_delta, check_epsilon
+from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.whom import whom_in
 
@@ -167,10 +169,13 @@ class Mechanism:
         return function
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
-        """The most that a release with these options costs; ε if the module has no ``loss_of``."""
+        """The most that a release with these options costs; ε, or ρ with a δ, without a ``loss_of``."""
         own = getattr(import_module(self.module), "loss_of", None)
         if own is None:
-            return Loss.of(whom_in(options), epsilon)
+            whom, delta = whom_in(options), options.get("delta")
+            if delta is None:
+                return Loss.of(whom, epsilon)
+            return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)))
         found: Loss = own(epsilon=epsilon, **options)
         return found
 

@@ -140,6 +140,11 @@ def gaussian_deviation(sensitivity: float, rho: float) -> float:
     return found
 
 
+def deviation(noise: str, sensitivity: float, loss: float) -> float:
+    """The standard deviation of noise of a law, for a loss ε or ρ."""
+    return (gaussian_deviation if noise == GAUSSIAN else geometric_deviation)(sensitivity, loss)
+
+
 LevelWeights = Annotated[
     Sequence[float] | None,
     Option(

@@ -56,6 +56,11 @@ def refuse_public_total(persons: Persons, bounded: bool) -> None:
 R = TypeVar("R", bound=Release)
 
 
+def rows_of(persons: Persons | None) -> PersonRows | None:
+    """The persons, or rows with numbers, of a release whose spends are for one row that counts one."""
+    return None if persons is None else PersonRows(persons.column, persons.rows, ONE_ROW)
+
+
 def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | None) -> R:
     """Make a release with an ε for one row such that all rows of a person together have `epsilon`.
 
@@ -69,8 +74,7 @@ def for_persons(make: Callable[[float], R], epsilon: float, persons: Persons | N
     if persons is None:
         return make(epsilon)
     made = make(of_one_row(check_epsilon(epsilon), persons.rows))
-    counted = PersonRows(persons.column, persons.rows, ONE_ROW)
-    return replace(made, ledger=replace(made.ledger, epsilon=check_epsilon(epsilon), person=counted))
+    return replace(made, ledger=replace(made.ledger, epsilon=check_epsilon(epsilon), person=rows_of(persons)))
 
 
 def already_for_persons(made: R, persons: Persons | None) -> R:

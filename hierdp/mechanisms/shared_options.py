@@ -85,6 +85,14 @@ UnknownOrNoGroup = Annotated[
 Delta = Annotated[
     float, Option("The δ of (ε, δ)-DP: far below 1 / number of people, such as 1e-8.", "NUMBER")
 ]
+Concentrated = Annotated[
+    float | None,
+    Option(
+        "The δ of (ε, δ)-DP by zCDP, with discrete Gaussian noise: far below 1 / number of people, such as "
+        "1e-8. Default: ε-DP, with double-geometric noise.",
+        "NUMBER",
+    ),
+]
 Bounded = Annotated[
     bool,
     Option(

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from hierdp.mechanisms.persons import for_persons
+from hierdp.mechanisms.persons import rows_of
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, TWO_ROWS, Case
+from hierdp.record.case import DELTA, EPSILON, TWO_ROWS, ZCDP, Case
 from hierdp.record.release import Release
 
 Rows = tuple[tuple[Any, ...], ...]
-Run = Callable[[Any, float, Noise, int], Release]
-"""Releases true counts, with noise for an ε, of groups up to a size."""
+Run = Callable[..., Release]
+"""Releases true counts, of groups up to a size, with noise for a budget, by keyword."""
 
 HOUSES = [f"h{i}" for i in range(8)]
 
@@ -32,7 +32,7 @@ def _homes(rows: Rows, read: Callable[..., Any]) -> Any:
 
 
 def _run_homes(rows: Rows, noise: Noise, read: Callable[..., Any], run: Run) -> Release:
-    return run(_homes(rows, read), EPSILON, noise, 2)
+    return run(_homes(rows, read), size=2, noise=noise, epsilon=EPSILON)
 
 
 @cache
@@ -45,8 +45,8 @@ def _visits(rows: Rows, read: Callable[..., Any]) -> Any:
     return read(visits, max_size=1, group=["house"], groups=houses, levels=["town"], persons=TWO_ROWS)
 
 
-def _run_visits(rows: Rows, noise: Noise, read: Callable[..., Any], run: Run) -> Release:
-    return for_persons(lambda of_row: run(_visits(rows, read), of_row, noise, 1), EPSILON, TWO_ROWS)
+def _run_visits(rows: Rows, noise: Noise, read: Callable[..., Any], run: Run, **budget: float) -> Release:
+    return run(_visits(rows, read), size=1, noise=noise, person=rows_of(TWO_ROWS), **budget)
 
 
 def read_cases(mechanism: str, method: str, read: Callable[..., Any], run: Run) -> Iterator[Case]:
@@ -58,4 +58,6 @@ def read_cases(mechanism: str, method: str, read: Callable[..., Any], run: Run) 
     other: Rows = ((HOUSES[-1], "other"),)
     change = "a person visits six empty houses; two count"
     tables = other, other + tuple((house, "somebody") for house in HOUSES[:6])
-    yield case(change, tables, run=partial(_run_visits, read=read, run=run))
+    visits = partial(_run_visits, read=read, run=run)
+    yield case(change, tables, run=partial(visits, epsilon=EPSILON))
+    yield case(f"{change}; zCDP", tables, run=partial(visits, epsilon=ZCDP, delta=DELTA))

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hierdp.errors import InputError, listed
-from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER
-from hierdp.privacy.rounding import below
+from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER, rho_of
+from hierdp.privacy.rounding import below, root_of
 from hierdp.privacy.threshold import EXACT, THRESHOLDS
 from hierdp.privacy.threshold import PAPERS as PAPERS_THRESHOLD
 from hierdp.privacy.whom import Whom, whom_of
@@ -120,8 +120,8 @@ class Ledger:
     Raises
     ------
     InputError
-        If the spends add up to more than the budget, there is no such conversion, or there is a δ and the
-        spends are for one row: then the loss of several rows is not a multiple.
+        If the spends add up to more than the budget, there is no such conversion, or a measurement has a δ
+        and the spends are for one row: then the loss of several rows is not a multiple.
     """
 
     epsilon: float
@@ -135,8 +135,8 @@ class Ledger:
     trips: int = 1
 
     def __post_init__(self) -> None:
-        if self.delta and self._times > 1:
-            raise InputError("with a δ, the sensitivities must be those of a person with all their rows")
+        if self.delta and not self.zcdp and self._times > 1:
+            raise InputError("with a threshold, the sensitivities must be those of a person with all rows")
         if self.conversion not in CONVERSIONS:
             raise InputError(f"no conversion {self.conversion!r}; there are {listed(CONVERSIONS)}")
         if self.threshold not in THRESHOLDS:
@@ -189,7 +189,8 @@ class Ledger:
 
     @property
     def _times(self) -> int:
-        return 1 if self.person is None else self.person.times
+        times = 1 if self.person is None else self.person.times
+        return steps(times, zcdp=self.zcdp)
 
     @property
     def whom(self) -> Whom:
@@ -282,6 +283,49 @@ def check_delta(delta: Any) -> float:
     return _between("delta", delta, "far below 1 / (number of people)")
 
 
+class Allowed(NamedTuple):
+    """What the measurements of a release may cost together, for one row.
+
+    - loss: ε, or ρ under zCDP.
+    - noise: double-geometric for ε, discrete Gaussian for ρ.
+    """
+
+    loss: float
+    noise: str = GEOMETRIC
+
+    def sensitivity(self, changed: int) -> float:
+        """The sensitivity of numbers of which one row changes so many, each by 1: in L1 norm, or in L2."""
+        return changed if self.noise == GEOMETRIC else root_of(changed)
+
+    def part(self, loss: float) -> Allowed:
+        """A part of it, with the same noise."""
+        return Allowed(loss, self.noise)
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float | None = None, rows: int = 1) -> Allowed:
+        """For each of `rows` rows that together have ε; with a δ, by zCDP.
+
+        Raises `InputError` if ε or δ is out of range.
+        """
+        epsilon = check_epsilon(epsilon)
+        if delta is None:
+            return cls(of_one_row(epsilon, rows))
+        return cls(of_one_row(rho_of(epsilon, check_delta(delta)), steps(rows, zcdp=True)), GAUSSIAN)
+
+    @classmethod
+    def stated(cls, budget: Mapping[str, Any]) -> Allowed:
+        """That of a manifest's budget, which is for one row."""
+        return cls(budget["rho"], GAUSSIAN) if "rho" in budget else cls(budget["epsilon"])
+
+
+def steps(rows: int, *, zcdp: bool) -> int:
+    """By what the loss of one row is multiplied for several: group privacy.
+
+    The ε of m rows is mε. Their ρ is m²ρ (Bun & Steinke 2016, Proposition 1.9).
+    """
+    return rows**2 if zcdp else rows
+
+
 def check_share(share: Any) -> float:
     """A share of the budget, strictly between 0 and 1.
 
@@ -336,7 +380,7 @@ def split(budget: float, parts: int, shares: Sequence[float] | None = None) -> l
 
 
 def of_one_row(epsilon: float, rows: int) -> float:
-    """The ε of one row such that a person with `rows` rows has `epsilon`, rounded down.
+    """The ε of one row such that a person with `rows` rows has `epsilon`, rounded down; or ρ, with `steps`.
 
     >>> of_one_row(1.0, 4)
     0.25

@@ -29,6 +29,10 @@ LARGE = 3.0
 """ε for events that need several noisy numbers at once, or noise so small that post-processing hardly ever
 hides the change."""
 
+ZCDP, DELTA = 4.08, 0.01
+"""ρ is 0.9. With the δ of a real release, the ε of a given ρ is far above what any event can show, so the
+audit would test nothing."""
+
 FIRST_OF_SIZE_1 = "an entity joins a group of A, the first of size 1"
 
 TWO_ROWS = Persons("who", rows=2, key="of an audit")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hierdp.counts.rows import laid_out
 from hierdp.privacy.budget import Ledger
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FROM_DATA = {
     "regions_from_data": (
@@ -57,8 +55,8 @@ def _of_epsilon(ledger: Ledger) -> list[str]:
     ]
 
 
-def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
-    if not ledger.delta or not len(table) or "count" not in table:
+def _of_delta(table: Any, ledger: Ledger, settings: Mapping[str, Any]) -> list[str]:
+    if not ledger.delta or not len(table):
         return []
     public = "total" in settings
     rows = int(settings["total"] if public else _root_count(table))
@@ -71,7 +69,10 @@ def _of_delta(table: DataFrame, ledger: Ledger, settings: Mapping[str, Any]) -> 
     ]
 
 
-def _root_count(table: DataFrame) -> float:
+def _root_count(table: Any) -> float:
+    if "groups" in table:
+        sizes, groups, _ = laid_out(table).of_root()
+        return float(sizes @ groups)
     counts = table["count"]
     return float(counts[table["level"] == 0].sum() if "level" in table else counts.iloc[0])
 

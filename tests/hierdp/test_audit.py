@@ -21,7 +21,7 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
-from hierdp.privacy.budget import Ledger
+from hierdp.privacy.budget import Allowed, Ledger
 from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise, threshold
 from hierdp.privacy.threshold import Changes, miss_of
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
@@ -345,6 +345,15 @@ def test_half_the_noise_is_half_of_each_kind():
     assert 1 - half == pytest.approx(math.exp(-2) / 2, rel=0.1)
 
 
+@pytest.mark.parametrize(("mechanism", "method"), [("group-size", "M_H^dp"), ("count-of-counts", "naive")])
+def test_a_wrong_l2_sensitivity_is_detected(mechanism, method, monkeypatch):
+    """A quarter of the root of 2; `test_sensitivity_proof` notices any."""
+    case = case_of(mechanism, method, "zCDP")
+    assert not caught(case, 20, SimulatedNoise)
+    monkeypatch.setattr(Allowed, "sensitivity", lambda *_: 2**0.5 / 4)
+    assert caught(case, 150, SimulatedNoise)
+
+
 class TooLow(SimulatedNoise):
     """A threshold for a far larger δ."""
 
@@ -427,6 +436,9 @@ def test_a_repair_that_uses_true_counts_is_detected(case, change, runs):
 # --- shipped mechanisms ----------------------------------------------------------------------------------
 
 
+CONCENTRATED = "top-down", "tabulation", "group-size", "count-of-counts"
+
+
 def test_every_mechanism_is_audited():
     assert {case.method for case in CASES} >= METHODS - {"Hc x Hg x Hc"}
     assert {case.mechanism for case in CASES} == set(MECHANISMS)
@@ -447,7 +459,7 @@ def test_no_bound_of_a_shipped_mechanism_exceeds_its_claim():
     found = list(audit(cases, 10, 0.999))
     assert not [line.case.name for line in found if line.over]
     assert {line.claim.delta for line in found} == {0.0, 0.01}
-    assert {line.case.mechanism for line in found if line.rho is not None} == {"top-down", "tabulation"}
+    assert {line.case.mechanism for line in found if line.rho is not None} == {*CONCENTRATED}
     again = list(audit(CASES[:2], 10, 0.999))
     assert [str(line.event) for line in again] == [str(line.event) for line in audit(CASES[:2], 10, 0.999)]
     assert all(line.shows_nothing for line in found)  # in so few runs

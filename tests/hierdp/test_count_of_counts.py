@@ -23,6 +23,7 @@ from hierdp.mechanisms.count_of_counts.estimates import METHODS
 from hierdp.mechanisms.count_of_counts.mechanism import measured
 from hierdp.mechanisms.count_of_counts.plan import MERGES, plan_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
+from hierdp.privacy.budget import GAUSSIAN, Allowed
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.record.spool import Steps
 from hierdp.record.step import Step
@@ -156,7 +157,7 @@ def test_every_draw_is_spent_once_and_no_noise_is_used_twice(case, seed):
     noise = added(seed, 5)
     measuring = Measuring(data.runs, noise)
     groups = None if plan.group_budget else data.runs.groups
-    found = measured(data.hierarchy, groups, 1.0, measuring, Step.solve, plan)
+    found = measured(data.hierarchy, groups, Allowed(1.0), measuring, Step.solve, plan)
     drawn = sum(part.size for part in noise.true)
     assert drawn == sum(one.answers.size for one in measuring.measurements)
     assert np.array_equal(
@@ -208,7 +209,7 @@ def test_with_any_noise_it_is_consistent(case, seed, spread):
     data, plan = case
     groups = None if plan.group_budget else data.runs.groups
     measuring, steps = Measuring(data.runs, added(seed, spread)), Steps()
-    found = measured(data.hierarchy, groups, 1.0, measuring, steps, plan)
+    found = measured(data.hierarchy, groups, Allowed(1.0), measuring, steps, plan)
     made = post_process(found, data.hierarchy, plan, steps)
     tree = data.hierarchy.tree
     assert consistent(made, tree)
@@ -279,6 +280,16 @@ def test_precisions_are_those_of_the_paper():
         data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels, shares=[1, 2], max_size=9)
     )
     assert uneven.weights.tolist() == pytest.approx([2, 1, 1, 4, 2, 2])
+
+
+def test_precisions_under_gaussian_noise():
+    """1/V is 2nρ for Hg, whose variance is 1/2ρ, and nρ for Hc and H; uneven shares weigh as they are."""
+    data, law = data_of([[0, 0]], [(0, 1), (0, 1), (0, 3), (1, 2)]), {"law": GAUSSIAN}
+    even = measure(data, 1.0, Double(), plan_of("Hg x Hc", data.hierarchy.levels, max_size=9), **law)
+    assert even.weights.dtype == np.int64
+    assert even.weights.tolist() == [2 * 2, 2, 2, 1 * 2, 1, 1]
+    uneven = plan_of("Hg x naive", data.hierarchy.levels, shares=[1, 2], max_size=9)
+    assert measure(data, 1.0, Double(), uneven, **law).weights.tolist() == pytest.approx([2, 1, 1, 2, 1, 1])
 
 
 # --- records ---------------------------------------------------------------------------------------------

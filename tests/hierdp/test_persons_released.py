@@ -13,6 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.privacy.account import open_account
 from hierdp.privacy.budget import Ledger, PersonRows, of_one_row
+from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.threshold import Changes
 from tests.hierdp.changing import change_manifest
 from tests.marks import quick
@@ -184,9 +185,16 @@ def test_a_loss_of_a_row_cannot_pass_for_that_of_a_person():
     with pytest.raises(InputError, match="more than the budget"):
         Ledger.from_dict({**entries, "person": {"column": "id", "rows": 3, "spends_are_for": "one row"}})
     with pytest.raises(InputError, match="those of a person"):
-        Ledger.from_dict(
-            {**entries, "delta": 1e-6, "person": {"column": "i", "rows": 2, "spends_are_for": "one row"}}
-        )
+        Ledger.from_dict({**entries, "delta": 1e-6, "spends": [{**spend, "delta": 1e-7}],
+                          "person": {"column": "i", "rows": 2, "spends_are_for": "one row"}})  # fmt: skip
+    concentrated = {
+        **entries,
+        "delta": 1e-6,
+        "spends": [{**spend, "epsilon": None, "rho": rho_of(1.0, 1e-6) / 4}],
+    }
+    Ledger.from_dict({**concentrated, "person": {"column": "i", "rows": 2, "spends_are_for": "one row"}})
+    with pytest.raises(InputError, match="more than the budget"):  # of three rows, nine times the ρ
+        Ledger.from_dict({**concentrated, "person": {"column": "i", "rows": 3, "spends_are_for": "one row"}})
     for rows, what in ((0, "one row"), (True, "one row"), (2, "one trip")):
         with pytest.raises(InputError, match="a guarantee for persons cannot rest on"):
             PersonRows("id", rows, what)

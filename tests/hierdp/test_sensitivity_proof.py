@@ -23,6 +23,7 @@ from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.privacy.budget import Allowed
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
@@ -125,6 +126,11 @@ def test_a_sensitivity_that_is_too_small_is_noticed(monkeypatch):
         monkeypatch.setattr(Persons, "squared_sensitivity", property(lambda _, factor=factor: factor))
         with pytest.raises(AssertionError):
             prove(universe.by_tabulation, universe.replaced, 2)
+    for factor in (1, 2):
+        monkeypatch.setattr(Allowed, "sensitivity", lambda *_, factor=factor: factor)
+        for case in ("zCDP, group-size M_H^dp", "zCDP, count-of-counts naive"):
+            with pytest.raises(AssertionError):
+                prove(universe.JOINED[case][0], universe.joined, 1)
 
 
 # --- the maximum as an integer program -------------------------------------------------------------------

@@ -66,6 +66,25 @@ CASES = {
         "count-of-counts",
         {**LEVELS, "groups_from_data": True, "max_size": 9, "entities": "n", "method": "Hg"},
     ),
+    "private groups and largest size, zCDP": (
+        "count-of-counts",
+        {**LISTED, "group_budget": 0.3, "size_budget": 0.2, "entities": "n", "delta": 1e-6},
+    ),
+    "groups in the data, Hg, zCDP": (
+        "count-of-counts",
+        {**LISTED, "groups_from_data": True, "max_size": 9, "method": "Hg", "delta": 1e-6},
+    ),
+    "group-size, entities, zCDP": (
+        "group-size",
+        {
+            **LISTED,
+            "groups_from_data": True,
+            "max_size": 4,
+            "entities": "n",
+            "method": "M_H^dp",
+            "delta": 1e-6,
+        },
+    ),
     "group-size": ("group-size", {**LEVELS, "groups_from_data": True, "max_size": 4}),
     "group-size, entities": (
         "group-size",

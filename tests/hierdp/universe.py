@@ -31,7 +31,7 @@ from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.privacy.budget import Spend
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Spend
 from hierdp.privacy.noise import NoisyCounts
 from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
@@ -209,9 +209,9 @@ def flows(table):
     return Flows((PLACES, PLACES), ("place", "to"), np.argwhere(counts), counts[counts > 0])
 
 
-def by_group_size(table, noise, method="M_c^dp"):
+def by_group_size(table, noise, method="M_c^dp", law=GEOMETRIC):
     data = GroupSizes(PLACES, np.asarray(PLACES.tree.sum_up(group_leaves(table, LARGEST))))
-    measure(data, 1.0, noise, GROUP_SIZE[method])
+    measure(data, 1.0, noise, GROUP_SIZE[method], law)
 
 
 def by_count_of_counts(table, noise, **options):
@@ -250,19 +250,27 @@ JOINS, TWO = Unit(bounded=False), Unit(2, False, True)
 JOINED = {
     **{f"group-size {m}": (partial(by_group_size, method=m), 1) for m in GROUP_SIZE},
     **{
-        f"count-of-counts {m}": (partial(by_count_of_counts, method=m), 1)
-        for m in (*COUNT_OF_COUNTS, "bottom-up", "bottom-up Hg")
+        f"zCDP, group-size {m}": (partial(by_group_size, method=m, law=GAUSSIAN), 1)
+        for m in ("M_c^dp", "M_H^dp")
     },
     **{
-        f"count-of-counts, secret groups {m} from {least}": (
-            partial(by_secret_groups, method=m, smallest=least),
+        f"{'zCDP, ' if more else ''}count-of-counts {m}": (partial(by_count_of_counts, method=m, **more), 1)
+        for m in (*COUNT_OF_COUNTS, "bottom-up", "bottom-up Hg")
+        for more in ({}, {"delta": 1e-6})
+    },
+    **{
+        f"{'zCDP, ' if more else ''}count-of-counts, secret groups {m} from {least}": (
+            partial(by_secret_groups, method=m, smallest=least, **more),
             1,
         )
-        for m, least in (("Hc", 0), ("Hc", 1), ("Hg", 0), ("Hg", 1))
+        for m, least, more in (
+            *(("Hc", 0, {}), ("Hc", 1, {}), ("Hg", 0, {}), ("Hg", 1, {})),
+            *(("Hc", 0, {"delta": 1e-6}), ("Hg", 1, {"delta": 1e-6})),
+        )
     },
     "count-of-counts, the largest size": (
         lambda table, noise: private_size(
-            1.0, Measuring(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
+            Allowed(1.0), Measuring(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
         ),
         1,
     ),

@@ -11,7 +11,7 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms.count_of_counts.mechanism import count_of_counts
 from hierdp.mechanisms.size_audit import read_cases
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
+from hierdp.record.case import DELTA, EPSILON, FIRST_OF_SIZE_1, LARGE, ZCDP, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables.sizes import group_runs
 
@@ -35,6 +35,9 @@ def _cases() -> Iterator[Case]:
         yield case(method, "an entity joins a group of A", two, run=run)
         if method not in ("Hc x Hg", "bottom-up"):
             yield case(method, "an entity joins the only group", alone, run=run)
+    for method, tables in (("Hc", alone), ("Hg", alone), ("naive", two)):
+        run = partial(_run, method=method, epsilon=ZCDP, delta=DELTA, max_size=1)
+        yield case(method, "an entity joins a group of A; zCDP", tables, run=run)
     empty = _size_runs([20, *[0] * 15]), _size_runs([19, 1, *[0] * 14])
     run = partial(_run, method="naive", epsilon=EPSILON, max_size=15)
     yield case("naive", FIRST_OF_SIZE_1, empty, run=run)
@@ -51,8 +54,8 @@ def _cases() -> Iterator[Case]:
         yield case(method, change, (before, after), run=run)
 
 
-def _run_read(data: SizeRuns, epsilon: float, noise: Noise, size: int) -> Release:
-    return count_of_counts(data, epsilon, noise, "Hc", max_size=size)
+def _run_read(data: SizeRuns, size: int, **budget: Any) -> Release:
+    return count_of_counts(data, max_size=size, **budget)
 
 
 CASES = (*_cases(), *read_cases("count-of-counts", "Hc", group_runs, _run_read))

@@ -16,6 +16,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
 from hierdp.mechanisms.count_of_counts.top_down import TOGETHER
 from hierdp.mechanisms.description import BOTTOM_UP
+from hierdp.privacy.budget import Allowed
 from hierdp.record.compare import shape_of_sizes
 from hierdp.record.step import NotProved, Solving, Step
 from models.arithmetic.arrays import Ints
@@ -39,9 +40,9 @@ def rerun(
     if (solved := manifest.get("solved")) is not None:  # earlier versions solved fewer problems together
         several = any(line.get("problems", 1) > 1 for line in solved)
         together = any(line["step"].startswith(TOGETHER) for line in solved) and None
-    epsilon = manifest["budget"]["epsilon"]
+    allowed = Allowed.stated(manifest["budget"])
     try:
-        runs, found = released_runs(places, groups, epsilon, measure, solve, plan, total, several, together)
+        runs, found = released_runs(places, groups, allowed, measure, solve, plan, total, several, together)
     except NotProved as other:
         raise Differs(str(other)) from None
     return table_of(places, runs), found

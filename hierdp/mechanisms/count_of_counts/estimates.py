@@ -18,6 +18,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, resized, unattributed
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.count_of_counts.pooled import pooled
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed
 from hierdp.record.step import Problem, Solving, solve_each
 from models import FixedSum, Isotonic
 from models.arithmetic.arrays import Ints
@@ -45,11 +46,12 @@ class CountOfCountsMethod:
 
     @property
     def sensitivity(self) -> int:
-        """L1 sensitivity of one level's query.
+        """L1 sensitivity of one level's query: how many answers an entity changes, each by one.
 
         Adding or removing an entity changes the size of one group by one. This changes one entry of Hg by
         one, one entry of Hc (that of the smaller size) by one, and two entries of H. Size 0 counts as a size:
-        a group that loses its last entity remains.
+        a group that loses its last entity remains. So the L2 sensitivity, of Gaussian noise, is its root: 1
+        for Hg and Hc, √2 for H.
         """
         return 2 if self.form == "H" else 1
 
@@ -58,13 +60,16 @@ class CountOfCountsMethod:
         what = {"H": "sizes", "Hc": "cumulative sizes", "Hg": "sizes of groups in order"}[self.form]
         return f"{what} by {level}"
 
-    @property
-    def precision(self) -> int:
-        """1/variance of a group's size in a run of one group, in units of ε²/8.
+    def precision(self, noise: str = GEOMETRIC) -> int:
+        """1/variance of a group's size in a run of one group, in units of ε²/8; of Gaussian noise, of ρ.
 
         In a run of n groups it is n times as large: n·ε²/2 for Hg (§5.1.1) and n·ε²/4 for Hc (§5.1.2). The
         paper has no value for H; by the argument of §5.1.2 it is n·ε²/8, since counts have variance 8/ε².
+        Gaussian noise has the variance 1/2ρ in Hg and Hc, and 1/ρ in H, instead of 2/ε² and 8/ε². By the same
+        arguments this gives 2nρ for Hg, and nρ for Hc and H.
         """
+        if noise == GAUSSIAN:
+            return 2 if self.form == "Hg" else 1
         return {"H": 1, "Hc": 2, "Hg": 4}[self.form]
 
 
@@ -214,7 +219,7 @@ Noisy = tuple[Together, Sequence[str], Ints, Ints | None]
 """Regions, their names, their noisy numbers, and how many groups each of these stands for, if pooled."""
 
 
-def size_query(level: str, share: float, steps: Sequence[Together], places: Hierarchy) -> Query:
+def size_query(level: str, share: Allowed, steps: Sequence[Together], places: Hierarchy) -> Query:
     """The query of a level: the groups by size of its regions with groups, in parts."""
     method, at = steps[0].method, int(places.tree.level[steps[0].regions[0]])
     cells = sum(step.cells for step in steps)
@@ -227,10 +232,11 @@ def size_query(level: str, share: float, steps: Sequence[Together], places: Hier
         nodes = regions - int(places.tree.level_start[at])
     return Query(
         method.query(level),
-        method.sensitivity,
-        share,
+        share.sensitivity(method.sensitivity),
+        share.loss,
         cells,
         lambda runs: chain.from_iterable(step.true(runs) for step in steps),
+        share.noise,
         level=(places.tree, at) if adds_up else None,
         nodes=nodes,
         in_parts=True,

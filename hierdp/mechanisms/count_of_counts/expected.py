@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
 from hierdp.mechanisms.count_of_counts.mechanism import levels_of
-from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, plan_of
+from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, budgets_of, plan_of
 from hierdp.mechanisms.expected import (
     Expected,
     LevelWeights,
@@ -18,19 +19,19 @@ from hierdp.mechanisms.expected import (
     PlannedRegions,
     RowsOfAPerson,
     best_shares,
+    deviation,
     frame,
-    geometric_deviation,
     places_of,
     shares_note,
 )
 from hierdp.mechanisms.option import Option, documented
-from hierdp.privacy.budget import of_one_row
+from hierdp.privacy.budget import GAUSSIAN, Allowed
 
 NOTE = (
     "The released sizes are monotone whole numbers, matched along the hierarchy: their error depends on the "
     "true sizes. Kuo et al. 2018 prove no bound on the earth mover's distance. Their estimate (§5.1): in a "
-    "run of n groups of one size, each size has the variance in column size_variance, divided by n; ε is the "
-    "level's. A release merges the estimates of all levels, which lowers it."
+    "run of n groups of one size, each size has the variance in column size_variance, divided by n, by the "
+    "level's ε (or ρ). A release merges the estimates of all levels, which lowers it."
 )
 
 
@@ -38,6 +39,7 @@ NOTE = (
 def expected(
     *,
     epsilon: float,
+    delta: shared.Concentrated = None,
     levels: PlannedLevels = None,
     regions: PlannedRegions = None,
     groups: Annotated[
@@ -54,10 +56,10 @@ def expected(
         int, Option("It is public that no group is empty.", flag="--no-empty-groups", value=1)
     ] = 0,
     size_budget: Annotated[
-        float | None, Option("The part of ε for estimating the largest size.", "NUMBER", above=0)
+        float | None, Option("The part of ε (or ρ) for estimating the largest size.", "NUMBER", above=0)
     ] = None,
     group_budget: Annotated[
-        float | None, Option("The part of ε for the numbers of groups.", "NUMBER", above=0)
+        float | None, Option("The part of ε (or ρ) for the numbers of groups.", "NUMBER", above=0)
     ] = None,
     shares: Annotated[
         Sequence[float] | None,
@@ -67,28 +69,29 @@ def expected(
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level of a release of count-of-counts."""
-    places = places_of(levels, regions)
-    for_size, for_groups = (
-        None if part is None else of_one_row(part, rows_per_person) for part in (size_budget, group_budget)
-    )
+    places, allowed = places_of(levels, regions), Allowed.of(epsilon, delta, rows_per_person)
     planned = partial(
         plan_of,
         method,
         places.levels,
         max_size=max_size,
         smallest=smallest,
-        size_budget=for_size,
-        group_budget=for_groups,
+        size_budget=size_budget,
+        group_budget=group_budget,
     )
     notes = [NOTE]
     if optimize is not None:
-        measured = [one.sensitivity for _, one, _ in levels_of(places, planned(shares=None), 1.0)]
-        shares = best_shares(optimize, measured, shares)
+        there = levels_of(places, planned(shares=None).in_parts_of(allowed.loss, epsilon), allowed)
+        measured = [share.sensitivity(one.sensitivity) for _, one, share in there]
+        shares = best_shares(optimize, measured, shares, gaussian=allowed.noise == GAUSSIAN)
         notes.insert(0, shares_note(shares))
     plan = planned(shares=shares)
-    rows = list[dict[str, Any]]()
-    for level, one, share in levels_of(places, plan, of_one_row(epsilon, rows_per_person)):
+    budgets_of(plan, epsilon)
+    plan, rows = plan.in_parts_of(allowed.loss, epsilon), list[dict[str, Any]]()
+    for level, one, share in levels_of(places, plan, allowed):
         regions_there = int(places.tree.level_sizes[level])
+        law, sensitivity = share.noise, share.sensitivity(one.sensitivity)
+        unit = share.loss if law == GAUSSIAN else share.loss**2 / 8
         cells = regions_there * numbers_of(1, one, Sizes(max_size, smallest))
         rows.append(
             {
@@ -97,9 +100,9 @@ def expected(
                 "regions": regions_there,
                 "query": one.query(places.levels[level]),
                 "measured": groups if one.form == "Hg" else cells,
-                "noise_deviation": geometric_deviation(one.sensitivity, share),
+                "noise_deviation": deviation(law, sensitivity, share.loss),
                 "standard_error": np.nan,
-                "size_variance": 8 / (one.precision * share**2),
+                "size_variance": 1 / (one.precision(law) * unit),
             }
         )
     return Expected(plan.name, frame(rows), tuple(notes), epsilon)

@@ -38,7 +38,6 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.privacy.budget import GEOMETRIC
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Floats, Ints
@@ -96,6 +95,10 @@ class CountOfCountsIntervals:
     @cached_property
     def _measurements(self) -> dict[str, Measurement]:
         return {one.spend.query: one for one in measured_in(self.release)}
+
+    @cached_property
+    def _laws(self) -> set[str]:
+        return {one.spend.noise for one in self._measurements.values()}
 
     def _named(self, query: str, size: int) -> Measurement:
         found = self._measurements.get(query)
@@ -166,7 +169,7 @@ class CountOfCountsIntervals:
             for one in nodes.tolist():
                 held, number = self._differences(one, at, at)
                 value, variance = value + held, variance + number * self._answers[one][1]
-            found = RowIntervals(value, half_widths(variance, miss, [GEOMETRIC]), most).ends()
+            found = RowIntervals(value, half_widths(variance, miss, self._laws), most).ends()
             low, high = found.lower.astype(float), found.upper.astype(float)
         return np.maximum(0.0, low - off), np.minimum(high, most) + off
 
@@ -219,7 +222,7 @@ class CountOfCountsIntervals:
             low, high = (float(sum(each.sum() for each in end)) for end in zip(*ends, strict=True))
         else:
             value, variance = self._linear(nodes, first, last)
-            half = half_width(variance, miss, [GEOMETRIC])
+            half = half_width(variance, miss, self._laws)
             low, high = interval(value, half, half, 0.0, most)
         return Interval(max(0.0, low - off), min(high, most) + off)
 
@@ -233,7 +236,7 @@ class CountOfCountsIntervals:
         if self._plan.group_budget is not None:
             level = int(places.tree.level[nodes[0]])
             noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
-            half = half_width(variance_of(noisy.spend), miss / nodes.size, [GEOMETRIC])
+            half = half_width(variance_of(noisy.spend), miss / nodes.size, self._laws)
             away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
             off = float(np.floor(away + half).sum())
         return nodes[self._groups[nodes] > 0], off
@@ -292,7 +295,7 @@ class CountOfCountsIntervals:
         blocks = [size for size in BLOCKS if size <= noisy.size]
         least, most = np.full(noisy.size, -np.inf), np.full(noisy.size, np.inf)
         for size in blocks:
-            half = half_width(size * variance, miss / len(blocks), [GEOMETRIC]) / size
+            half = half_width(size * variance, miss / len(blocks), self._laws) / size
             mean = (before[size:] - before[:-size]) / size
             np.maximum(least[size - 1 :], mean - half, out=least[size - 1 :])
             np.minimum(most[: mean.size], mean + half, out=most[: mean.size])

@@ -42,9 +42,9 @@ from hierdp.mechanisms.count_of_counts.private import private_groups, private_si
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_down
 from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import counting, for_persons, persons_of
+from hierdp.mechanisms.persons import counting, persons_of, rows_of
 from hierdp.mechanisms.public import public_groups
-from hierdp.privacy.budget import Ledger, check_epsilon, of_one_row
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Ledger, PersonRows
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
@@ -65,6 +65,7 @@ def from_table(
     source: Any,
     *,
     epsilon: float,
+    delta: shared.Concentrated = None,
     noise: Noise | None = None,
     group: shared.Group,
     groups: shared.Groups = None,
@@ -117,8 +118,8 @@ def from_table(
     size_budget: Annotated[
         float | None,
         Option(
-            "In place of `max_size`: the part of ε for estimating it. A small part suffices, such as 0.001 "
-            "for a bound about 7,000 too high.",
+            "In place of `max_size`: the part of ε for estimating it; with `delta`, that part of ρ. A small "
+            "part suffices, such as 0.001 for a bound about 7,000 too high.",
             "NUMBER",
             above=0,
             instead_of="max_size",
@@ -126,13 +127,17 @@ def from_table(
     ] = None,
     group_budget: Annotated[
         float | None,
-        Option("The part of ε for the numbers of groups, if these are not public.", "NUMBER", above=0),
+        Option(
+            "The part of ε for the numbers of groups, if these are not public; with `delta`, that part of ρ.",
+            "NUMBER",
+            above=0,
+        ),
     ] = None,
     shares: Annotated[
         Sequence[float] | None,
         Option(
-            "The relative part of a level in the rest of ε; one per level, from the root. Default: equal "
-            "parts.",
+            "The relative part of a level in the rest of ε or ρ; one per level, from the root. Default: "
+            "equal parts.",
             "NUMBER",
             flag="--share",
         ),
@@ -151,12 +156,7 @@ def from_table(
     given = regions, groups, regions_from_data, groups_from_data
     public = public_groups(*given, can_hide=True, hidden=group_budget is not None)
     persons = persons_of(person, rows_per_person, most_per_row, entities)
-    budget = check_epsilon(epsilon)
-    if persons is not None:  # for a person, like ε
-        parts = {name: options[name] for name in ("size_budget", "group_budget") if options[name] is not None}
-        options |= {name: of_one_row(part, persons.rows) for name, part in parts.items()}
-        budget = of_one_row(budget, persons.rows)
-    budgets_of(plan_of(method, names, **options), budget)  # before reading the table, which may be large
+    Allowed.of(epsilon, delta), budgets_of(plan_of(method, names, **options), epsilon)  # before reading
     data = group_runs(
         source,
         group=group,
@@ -174,14 +174,20 @@ def from_table(
     # The list gives the only reference away, so that the true counts do not take memory during solving.
     held = [data]
     del data
-    made = for_persons(
-        lambda own: count_of_counts(held.pop(), own, noise, method, **options), epsilon, persons
-    )
+    options |= {"delta": delta, "person": rows_of(persons)}
+    made = count_of_counts(held.pop(), epsilon, noise, method, **options)
     return public.of(counting(made, entities))
 
 
 def count_of_counts(
-    data: SizeRuns, epsilon: float, noise: Noise | None = None, method: str = "Hc", **options: Any
+    data: SizeRuns,
+    epsilon: float,
+    noise: Noise | None = None,
+    method: str = "Hc",
+    *,
+    delta: float | None = None,
+    person: PersonRows | None = None,
+    **options: Any,
 ) -> Release:
     """Release noisy numbers of groups by size, made whole, non-negative and consistent over the tree.
 
@@ -190,12 +196,16 @@ def count_of_counts(
     data : SizeRuns
         True counts by region and size.
     epsilon : float
-        Pure-DP budget, divided equally over the levels, including the root's, unless there are `shares`.
+        The budget, divided equally over the levels, including the root's, unless there are `shares`.
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private. In every
         region, Hg draws one number for each group, and Hc and naive one for each size up to K.
     method : str
         See `plan_of`.
+    delta : float, optional
+        With it, (ε, δ) is converted to ρ-zCDP, and the noise is Gaussian.
+    person : PersonRows, optional
+        The most rows of a person, who has the budget.
     **options
         `merge`, `max_size`, `smallest`, `size_budget`, `group_budget`, `shares`: see `plan_of`.
 
@@ -207,21 +217,23 @@ def count_of_counts(
     Raises
     ------
     InputError
-        See `plan_of`; or if ε is not a valid budget or its parts leave nothing, or a group is empty although
-        none may be.
+        See `plan_of`; or if ε or δ is out of range, or the parts of ε leave nothing, or a group is empty
+        although none may be.
     """
-    epsilon = check_epsilon(epsilon)
+    allowed = Allowed.of(epsilon, delta, 1 if person is None else person.times)
     places = data.hierarchy
     plan = plan_of(method, places.levels, **options)
+    budgets_of(plan, epsilon)
+    plan = plan.in_parts_of(allowed.loss, epsilon)
     if plan.merge == AT_ONCE and not plan.bottom_up:
         check_at_once(places.levels, places.tree.size, plan)
     groups, measure, steps = _public_groups(data, plan), Measuring(data.runs, noise or ExactNoise()), Steps()
     del data  # `measure` forgets the true counts as soon as all is measured
-    runs, settings = released_runs(places, groups, epsilon, measure, steps, plan)
+    runs, settings = released_runs(places, groups, allowed, measure, steps, plan)
     return Release(
         plan.name,
         table_of(places, runs),
-        Ledger(epsilon, 0.0, neighbours_of(plan), measure.measurements.spends),
+        Ledger(float(epsilon), delta or 0.0, neighbours_of(plan), measure.measurements.spends, person=person),
         steps.kept,
         settings,
         regions={ALONE: places},
@@ -244,7 +256,7 @@ def _public_groups(data: SizeRuns, plan: CountOfCountsPlan) -> Ints | None:
 def released_runs(
     places: Hierarchy,
     groups: Ints | None,
-    epsilon: float,
+    allowed: Allowed,
     measure: Measure,
     solve: Solving,
     plan: CountOfCountsPlan,
@@ -259,7 +271,7 @@ def released_runs(
     - total, batched: as in `measured`.
     - together: as in `top_down`.
     """
-    found = measured(places, groups, epsilon, measure, solve, plan, total, batched)
+    found = measured(places, groups, allowed, measure, solve, plan, total, batched)
     runs = post_process(found, places, plan, solve, together)
     return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
@@ -307,7 +319,7 @@ class Measured:
 def measured(
     places: Hierarchy,
     groups: Ints | None,
-    epsilon: float,
+    allowed: Allowed,
     measure: Measure,
     solve: Solving,
     plan: CountOfCountsPlan,
@@ -316,15 +328,15 @@ def measured(
 ) -> Measured:
     """Measure K and the numbers of groups, if they are secret, then the groups by size of each level.
 
-    - places, groups, epsilon, measure, solve, plan: as in `released_runs`.
+    - places, groups, allowed, measure, solve, plan: as in `released_runs`.
     - total: the estimated number of all groups, if it is secret, and known from a release.
     - batched: whether regions share steps; the estimates do not depend on it. Default: if they are many.
     """
-    largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, epsilon)
+    largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, allowed)
     if plan.size_budget is not None:
-        largest = private_size(plan.size_budget, measure)
+        largest = private_size(allowed.part(plan.size_budget), measure)
     if plan.group_budget is not None:
-        groups = private_groups(places, plan.group_budget, measure, solve, total)
+        groups = private_groups(places, allowed.part(plan.group_budget), measure, solve, total)
     assert groups is not None, "public numbers of groups are given"
     domain, secret = Sizes(largest, plan.smallest), plan.group_budget is not None
     at = measured_regions(tree, groups, plan)
@@ -333,21 +345,21 @@ def measured(
         for of in steps_of(at, tree.level, groups, plan, domain, batched)
     ]
     runs = Runs.stacked(_estimates(places, levels, measure, solve, steps)).placed(at, tree.size)
-    budgets = [share for _, _, share in levels]
-    return Measured(runs, weights_of(runs, tree.level, plan, budgets), groups, largest)
+    budgets = [share.loss for _, _, share in levels]
+    return Measured(runs, weights_of(runs, tree.level, plan, budgets, allowed.noise), groups, largest)
 
 
 def levels_of(
-    places: Hierarchy, plan: CountOfCountsPlan, epsilon: float
-) -> list[tuple[int, CountOfCountsMethod, float]]:
-    """The levels whose groups by size are measured, each with its method and its part of ε."""
+    places: Hierarchy, plan: CountOfCountsPlan, allowed: Allowed
+) -> list[tuple[int, CountOfCountsMethod, Allowed]]:
+    """The levels whose groups by size are measured, each with its method and its part of what is allowed."""
     levels = [places.tree.depth] if plan.bottom_up else range(places.tree.depth + 1)
-    return list(zip(levels, plan.methods, budgets_of(plan, epsilon), strict=True))
+    return list(zip(levels, plan.methods, map(allowed.part, budgets_of(plan, allowed.loss)), strict=True))
 
 
 def _estimates(
     places: Hierarchy,
-    levels: Sequence[tuple[int, CountOfCountsMethod, float]],
+    levels: Sequence[tuple[int, CountOfCountsMethod, Allowed]],
     measure: Measure,
     solve: Solving,
     steps: Sequence[Together],
@@ -374,11 +386,19 @@ def _sizes(steps: Sequence[Together]) -> Iterator[int]:
 
 
 def measure(
-    data: SizeRuns, epsilon: float, noise: Noise, plan: CountOfCountsPlan, batched: bool | None = None
+    data: SizeRuns,
+    loss: float,
+    noise: Noise,
+    plan: CountOfCountsPlan,
+    batched: bool | None = None,
+    law: str = GEOMETRIC,
 ) -> Measured:
-    """The estimates of all regions, with independent noise; see `measured`."""
+    """The estimates of all regions, with independent noise; see `measured`.
+
+    - loss: ε or, if the law of the noise is discrete Gaussian, ρ; parts of the plan are parts of it.
+    """
     groups, measuring = _public_groups(data, plan), Measuring(data.runs, noise)
-    return measured(data.hierarchy, groups, epsilon, measuring, Step.solve, plan, None, batched)
+    return measured(data.hierarchy, groups, Allowed(loss, law), measuring, Step.solve, plan, None, batched)
 
 
 def post_process(
@@ -398,19 +418,23 @@ def post_process(
     return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving, together)
 
 
-def weights_of(runs: Runs, level_of: Ints, plan: CountOfCountsPlan, budgets: Sequence[float]) -> NDArray[Any]:
+def weights_of(
+    runs: Runs, level_of: Ints, plan: CountOfCountsPlan, budgets: Sequence[float], noise: str = GEOMETRIC
+) -> NDArray[Any]:
     """1/variance of each group's size.
 
-    If all levels have the same budget, weights are whole numbers in units of ε²/8, and merging is exact.
+    If all levels have the same budget, weights are whole numbers in units of ε²/8, or of ρ, and merging is
+    exact.
     """
     if plan.bottom_up:
         return runs.counts
     level = level_of[runs.row]
-    precision = np.array([method.precision for method in plan.methods])
+    precision = np.array([method.precision(noise) for method in plan.methods])
     weights: NDArray[Any] = runs.counts * precision[level]
     if len(set(budgets)) == 1:
         return weights
-    return np.asarray(weights * (np.array(budgets) / max(budgets))[level] ** 2)
+    power = 1 if noise == GAUSSIAN else 2
+    return np.asarray(weights * (np.array(budgets) / max(budgets))[level] ** power)
 
 
 def _level_names(levels: Sequence[str] | None, regions: Hierarchy | None) -> Sequence[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from hierdp.mechanisms.count_of_counts.estimates import METHODS, CountOfCountsMe
 from hierdp.mechanisms.count_of_counts.private import MOST_SIZES
 from hierdp.mechanisms.description import BOTTOM_UP
 from hierdp.privacy.budget import check_epsilon, rest_of, split
+from hierdp.privacy.rounding import below
 from models import Tree
 from models.arithmetic.arrays import Ints
 
@@ -42,8 +44,8 @@ class CountOfCountsPlan:
     - merge: one of `MERGES`: how the levels' estimates are merged.
     - max_size: K, if it is public.
     - smallest: 1 if it is public that no group is empty.
-    - size_budget, group_budget: parts of ε for a private K, and for private numbers of groups.
-    - shares: the relative parts of the levels in the rest of ε; default: equal parts.
+    - size_budget, group_budget: parts of ε, or of ρ, for a private K, and for private numbers of groups.
+    - shares: the relative parts of the levels in the rest; default: equal parts.
     """
 
     methods: tuple[CountOfCountsMethod, ...]
@@ -60,6 +62,14 @@ class CountOfCountsPlan:
         """``Hc × Hg``, ``bottom-up Hc``."""
         names = " × ".join(method.name for method in self.methods)
         return f"{BOTTOM_UP} {names}" if self.bottom_up else names
+
+    def in_parts_of(self, loss: float, epsilon: float) -> CountOfCountsPlan:
+        """The same plan, whose parts of `epsilon` are as large parts of a loss: ρ, or the ε of one row."""
+
+        def part(given: float | None) -> float | None:
+            return None if given is None else below(Fraction(loss) * Fraction(given) / Fraction(epsilon))
+
+        return replace(self, size_budget=part(self.size_budget), group_budget=part(self.group_budget))
 
     def method_of(self, level: int) -> CountOfCountsMethod:
         """The method of a level that is measured."""
@@ -166,7 +176,7 @@ def check_at_once(levels: Sequence[str], regions: int, plan: CountOfCountsPlan) 
 
 
 def budgets_of(plan: CountOfCountsPlan, epsilon: float) -> list[float]:
-    """The parts of ε for the levels, after those for K and for the numbers of groups.
+    """The parts of ε, or of ρ, for the levels, after those for K and for the numbers of groups.
 
     Raises `InputError` if nothing is left for the sizes, or a part is not a valid budget.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query
-from hierdp.privacy.budget import split
+from hierdp.privacy.budget import GEOMETRIC, Allowed, split
 from hierdp.record.step import NotProved, Solving, Step
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
@@ -21,34 +21,44 @@ LARGEST, NUMBERS = "largest size", "numbers of groups"
 """The measurements, as named in the budget."""
 
 
-def private_size(epsilon: float, measure: Measure) -> int:
+def private_size(share: Allowed, measure: Measure) -> int:
     """A bound that the largest group rarely exceeds: its noisy size plus five standard deviations.
 
     §4.3, footnote 6, with double-geometric noise in place of Laplace's: P(larger) < 0.0005. One entity
-    changes the largest size by at most one. A bound that is 5√2/ε too high costs Hc little.
+    changes the largest size by at most one. A bound that is 5√2/ε too high costs Hc little. Five deviations
+    of Gaussian noise are 5/√(2ρ).
     """
-    largest = Query(LARGEST, 1, epsilon, 1, lambda true: true.sizes.max(initial=0, keepdims=True), which=())
-    bound = int(measure(largest).answers[0]) + math.ceil(5 * math.sqrt(2) / epsilon)
+    largest = Query(
+        *(LARGEST, share.sensitivity(1), share.loss, 1),
+        lambda true: true.sizes.max(initial=0, keepdims=True),
+        share.noise,
+        which=(),
+    )
+    deviation = math.sqrt(2) / share.loss if share.noise == GEOMETRIC else 1 / math.sqrt(2 * share.loss)
+    bound = int(measure(largest).answers[0]) + math.ceil(5 * deviation)
     return min(max(bound, 2), MOST_SIZES)
 
 
 def private_groups(
-    places: Hierarchy, epsilon: float, measure: Measure, solve: Solving, total: int | None = None
+    places: Hierarchy, share: Allowed, measure: Measure, solve: Solving, total: int | None = None
 ) -> Ints:
     """Numbers of groups of all regions, with noise, then made consistent (§3, footnote 5).
 
-    Adding a group, with one entity or with none, changes one number per level. For `total`, see
+    Adding a group, with one entity or with none, changes one number per level by one. For `total`, see
     `consistent_groups`.
     """
-    shares = split(epsilon, len(places.levels))
-    noisy = [measure(_query(places, level, share)).answers for level, share in enumerate(shares)]
+    parts = map(share.part, split(share.loss, len(places.levels)))
+    noisy = [measure(_query(places, level, part)).answers for level, part in enumerate(parts)]
     return consistent_groups(places.tree, np.concatenate(noisy), solve, total)
 
 
-def _query(places: Hierarchy, level: int, share: float) -> Query:
+def _query(places: Hierarchy, level: int, share: Allowed) -> Query:
     tree, nodes = places.tree, places.tree.nodes_of(level)
     name, size = f"{NUMBERS} by {places.levels[level]}", int(tree.level_sizes[level])
-    return Query(name, 1, share, size, lambda true: true.groups[nodes], level=(tree, level))
+    return Query(
+        *(name, share.sensitivity(1), share.loss, size, lambda true: true.groups[nodes], share.noise),
+        level=(tree, level),
+    )
 
 
 def consistent_groups(tree: Tree, noisy: Ints, solve: Solving, total: int | None = None) -> Ints:

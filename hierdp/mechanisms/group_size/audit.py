@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.size_audit import read_cases
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, FIRST_OF_SIZE_1, LARGE, Case, regions
+from hierdp.record.case import DELTA, EPSILON, FIRST_OF_SIZE_1, LARGE, ZCDP, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables import GroupSizes, group_sizes
 
@@ -22,8 +23,15 @@ def _group_sizes(*rows: list[int]) -> GroupSizes:
     return GroupSizes(places, np.asarray(places.tree.sum_up(np.array(rows))))
 
 
-def _run(data: GroupSizes, noise: Noise, method: str, epsilon: float, backend: str | None = None) -> Release:
-    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend))
+def _run(
+    data: GroupSizes,
+    noise: Noise,
+    method: str,
+    epsilon: float,
+    backend: str | None = None,
+    delta: float | None = None,
+) -> Release:
+    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend), delta)
 
 
 def _cases() -> Iterator[Case]:
@@ -51,10 +59,14 @@ def _cases() -> Iterator[Case]:
             backend = "fast" if "backend" in about.takes else None
             run = partial(_run, method=method, epsilon=EPSILON, backend=backend)
             yield case(method, FIRST_OF_SIZE_1, empty, run=run)
+    for method, tables in (("M_c^dp", alone), ("M_H^dp", square)):
+        run = partial(_run, method=method, epsilon=ZCDP, delta=DELTA)
+        yield case(method, f"{joins}; zCDP", tables, run=run)
 
 
-def _run_read(data: GroupSizes, epsilon: float, noise: Noise, _: int) -> Release:
-    return group_size(data, epsilon, noise, "M_c^dp")
+def _run_read(data: GroupSizes, size: int, **budget: Any) -> Release:
+    del size  # the table's
+    return group_size(data, method="M_c^dp", **budget)
 
 
 CASES = (*_cases(), *read_cases("group-size", "M_c^dp", group_sizes, _run_read))

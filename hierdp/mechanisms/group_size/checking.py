@@ -13,6 +13,7 @@ from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.group_size.mechanism import released_sizes
 from hierdp.mechanisms.group_size.post_processing import AT_ONCE, METHODS, Grouping
 from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.privacy.budget import Allowed
 from hierdp.record.compare import shape_of_sizes
 from hierdp.record.step import NotProved, Solving
 
@@ -28,10 +29,10 @@ def rerun(
         raise Differs("the table does not have one row for each region and size, in order")
     window = settings.get("window") if "window" in method.takes else None
     grouping = _grouping(table, manifest) if "solved" in manifest else None
-    epsilon = manifest["budget"]["epsilon"]
+    allowed = Allowed.stated(manifest["budget"])
     try:
         counts, again = released_sizes(
-            places, groups, sizes, epsilon, measure, solve, method, window, grouping
+            places, groups, sizes, allowed, measure, solve, method, window, grouping
         )
     except NotProved as apart:
         raise Differs(str(apart)) from None

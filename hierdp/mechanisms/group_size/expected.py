@@ -6,20 +6,21 @@ from typing import Annotated
 
 import numpy as np
 
+from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
     PlannedLevels,
     PlannedRegions,
     RowsOfAPerson,
+    deviation,
     frame,
-    geometric_deviation,
     places_of,
 )
 from hierdp.mechanisms.group_size.mechanism import queries
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.privacy.budget import GEOMETRIC, of_one_row
+from hierdp.privacy.budget import Allowed
 
 NOTE = (
     "The released counts are non-negative whole numbers that add up: their error depends on the true counts, "
@@ -31,6 +32,7 @@ NOTE = (
 def expected(
     *,
     epsilon: float,
+    delta: shared.Concentrated = None,
     max_size: Annotated[int, Option("The largest size.", "NUMBER", least=0)],
     levels: PlannedLevels = None,
     regions: PlannedRegions = None,
@@ -39,7 +41,8 @@ def expected(
 ) -> Expected:
     """The noise of each level of a release of groups by size."""
     chosen, places = checked(method, SolverOptions(), METHODS), places_of(levels, regions)
-    plan = queries(places, max_size + 1, of_one_row(epsilon, rows_per_person), chosen)
+    allowed = Allowed.of(epsilon, delta, rows_per_person)
+    plan = queries(places, max_size + 1, allowed, chosen)
     rows = [
         {
             "level": level,
@@ -47,10 +50,10 @@ def expected(
             "regions": int(places.tree.level_sizes[level]),
             "query": query.name,
             "measured": query.answers,
-            "noise_deviation": geometric_deviation(query.sensitivity, query.loss),
+            "noise_deviation": deviation(query.noise, query.sensitivity, query.loss),
             "standard_error": np.nan,
         }
         for level, (name, query) in enumerate(zip(places.levels, plan, strict=True))
     ]
     answers = 2 if chosen.cumulative else 1
-    return Expected(chosen.name, frame(rows), (NOTE,), epsilon, answers=answers, noise=GEOMETRIC)
+    return Expected(chosen.name, frame(rows), (NOTE,), epsilon, answers=answers, noise=allowed.noise)

@@ -28,7 +28,7 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.privacy.budget import GEOMETRIC
+from hierdp.privacy.budget import Allowed
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models import BlockInference, Workload
@@ -48,10 +48,10 @@ class GroupSizeIntervals:
     def _noisy(self) -> Ints:
         manifest, (places,) = self.release.manifest, self.release.regions.values()
         settings, method = manifest["settings"], METHODS[manifest["mechanism"]]
-        size, epsilon = settings["max_size"] + 1, manifest["budget"]["epsilon"]
+        size, allowed = settings["max_size"] + 1, Allowed.stated(manifest["budget"])
         noisy, _ = answered(
             self.release,
-            lambda measure: noisy_sizes(places, settings["groups"], size, epsilon, measure, method),
+            lambda measure: noisy_sizes(places, settings["groups"], size, allowed, measure, method),
         )
         return noisy
 
@@ -61,10 +61,14 @@ class GroupSizeIntervals:
         each = [variance_of(one.spend) for one in measured_in(self.release)]
         return np.asarray(each)[places.tree.level]
 
+    @cached_property
+    def _laws(self) -> set[str]:
+        return {one.spend.noise for one in measured_in(self.release)}
+
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
         found, groups = self.unbiased(selection), float(self.release.manifest["settings"]["groups"])
-        half = half_width(found.variance, 1 - confidence, [GEOMETRIC]) + found.slack
+        half = half_width(found.variance, 1 - confidence, self._laws) + found.slack
         return interval(found.value, half, half, 0.0, groups)
 
     @last_kept
@@ -89,7 +93,7 @@ class GroupSizeIntervals:
         number = float(np.abs(signs).sum())
         own = self.of(selection, 1 - miss * (1 - REST))
         return chain(
-            places.tree, self._noisy @ signs, self._variance * number, nodes, own, miss, groups, [GEOMETRIC]
+            places.tree, self._noisy @ signs, self._variance * number, nodes, own, miss, groups, self._laws
         )
 
     def _chosen(self, selection: Selection) -> tuple[Flags, Floats]:
@@ -119,7 +123,7 @@ class GroupSizeIntervals:
         if METHODS[self.release.manifest["mechanism"]].cumulative:
             counts = np.diff(counts, axis=1, prepend=0.0)
             variance = variance * np.where(np.arange(sizes) == 0, 1, 2)
-        half = half_widths(variance, each_miss(miss, counts.size, together), [GEOMETRIC])
+        half = half_widths(variance, each_miss(miss, counts.size, together), self._laws)
         return RowIntervals(counts.ravel(), half.ravel(), float(settings["groups"]))
 
 

@@ -23,11 +23,11 @@ from hierdp.mechanisms.group_size.post_processing import (
     post_process,
 )
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import counting, for_persons, persons_of
+from hierdp.mechanisms.persons import counting, persons_of, rows_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.metrics.group_sizes import constraint_violations
-from hierdp.privacy.budget import Ledger, check_epsilon, split
+from hierdp.privacy.budget import GEOMETRIC, Allowed, Ledger, PersonRows, Spend, split
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
@@ -46,6 +46,7 @@ def from_table(
     source: Any,
     *,
     epsilon: float,
+    delta: shared.Concentrated = None,
     noise: Noise | None = None,
     group: shared.Group,
     groups: shared.Groups = None,
@@ -89,6 +90,7 @@ def from_table(
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before reading the table, which may be large
+    Allowed.of(epsilon, delta)
     public = public_groups(regions, groups, regions_from_data, groups_from_data)
     persons = persons_of(person, rows_per_person, most_per_row, entities)
     data = [
@@ -107,7 +109,7 @@ def from_table(
         )
     ]
     # The list gives the only reference away, so that the true counts do not take memory during solving.
-    made = for_persons(lambda of_row: group_size(data.pop(), of_row, noise, method, solver), epsilon, persons)
+    made = group_size(data.pop(), epsilon, noise, method, solver, delta, rows_of(persons))
     return public.of(counting(made, entities))
 
 
@@ -117,6 +119,8 @@ def group_size(
     noise: Noise | None = None,
     method: str = "M_c^dp",
     solver: SolverOptions | None = None,
+    delta: float | None = None,
+    person: PersonRows | None = None,
 ) -> Release:
     """Release noisy counts of groups by size, made whole, non-negative and consistent over the tree.
 
@@ -125,13 +129,17 @@ def group_size(
     data : GroupSizes
         True counts by region and size.
     epsilon : float
-        Pure-DP budget, divided equally over the levels, including the root's.
+        The budget, divided equally over the levels, including the root's.
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
         One of `METHODS`, by its name in the paper. The default was the most accurate in the paper.
     solver : SolverOptions, optional
         The solver, its time limit, and truncated domains, for the methods that have these options.
+    delta : float, optional
+        With it, (ε, δ) is converted to ρ-zCDP, and the noise is Gaussian.
+    person : PersonRows, optional
+        The most rows of a person, who has the budget.
 
     Returns
     -------
@@ -141,21 +149,21 @@ def group_size(
     Raises
     ------
     InputError
-        If ε is not a positive finite number, there is no such method, or it takes no such option.
+        If ε or δ is out of range, there is no such method, or it takes no such option.
     NotSolved
         If the chosen solver fails or runs out of time.
     """
-    epsilon = check_epsilon(epsilon)
+    allowed = Allowed.of(epsilon, delta, 1 if person is None else person.times)
     solver = solver or SolverOptions()
     chosen = checked(method, solver, METHODS)
     places, groups, sizes = data.hierarchy, data.groups, data.counts.shape[1]
     measure, steps = Measuring(data.counts, noise or ExactNoise()), Steps(chosen.solving(solver))
     del data  # `measure` forgets the true counts as soon as all is measured
-    counts, settings = released_sizes(places, groups, sizes, epsilon, measure, steps, chosen, solver.window)
+    counts, settings = released_sizes(places, groups, sizes, allowed, measure, steps, chosen, solver.window)
     return Release(
         chosen.name,
         SizeTable(places, counts),
-        Ledger(epsilon, 0.0, ENTITY, measure.measurements.spends),
+        Ledger(float(epsilon), delta or 0.0, ENTITY, measure.measurements.spends, person=person),
         steps.kept,
         settings,
         regions={ALONE: places},
@@ -172,7 +180,7 @@ def released_sizes(
     places: Hierarchy,
     groups: int,
     sizes: int,
-    epsilon: float,
+    allowed: Allowed,
     measure: Measure,
     solve: Solving,
     method: GroupSizeMethod,
@@ -188,37 +196,40 @@ def released_sizes(
     Returns:
     - counts, int64 or int32 array, shape (regions, sizes)
     """
-    noisy, scale = noisy_sizes(places, groups, sizes, epsilon, measure, method)
+    noisy, spend = noisy_sizes(places, groups, sizes, allowed, measure, method)
     if window is None and method.name == "M_dp^OP":
-        window = paper_window(scale)
+        window = paper_window(spend.scale, spend.noise)
     counts = post_process(noisy, places, groups, method, solve, window, grouping, overwrite=True)
     return counts, settings_of(places, counts, groups, method, window)
 
 
 def noisy_sizes(
-    places: Hierarchy, groups: int, sizes: int, epsilon: float, measure: Measure, method: GroupSizeMethod
-) -> tuple[Ints, float]:
+    places: Hierarchy, groups: int, sizes: int, allowed: Allowed, measure: Measure, method: GroupSizeMethod
+) -> tuple[Ints, Spend]:
     """Measure sizes, cumulative or not, one level at a time.
 
     Returns:
     - noisy, int64 array, shape (regions, sizes): of 32 bits if there are many, and these suffice for all of
       them and for the number of groups.
-    - scale: that of their noise.
+    - spend: of one of the levels, which all have the same noise.
     """
-    levels = [measure(query) for query in queries(places, sizes, epsilon, method)]
+    levels = [measure(query) for query in queries(places, sizes, allowed, method)]
     measure.end()
     kinds = [level.answers.dtype for level in levels]
     noisy = np.concatenate([level.answers for level in levels], dtype=np.result_type(narrow(groups), *kinds))
-    return noisy.reshape(-1, sizes), levels[0].spend.scale
+    return noisy.reshape(-1, sizes), levels[0].spend
 
 
-def queries(places: Hierarchy, sizes: int, epsilon: float, method: GroupSizeMethod) -> list[Query]:
-    """The queries: one for each level, with an equal share of ε."""
-    named = zip(places.levels, split(epsilon, len(places.levels)), strict=True)
-    return [_query(places.tree, level, sizes, *one, method) for level, one in enumerate(named)]
+def queries(places: Hierarchy, sizes: int, allowed: Allowed, method: GroupSizeMethod) -> list[Query]:
+    """The queries: one for each level, with an equal share of ε or ρ."""
+    named = zip(places.levels, split(allowed.loss, len(places.levels)), strict=True)
+    return [
+        _query(places.tree, level, sizes, name, allowed.part(share), method)
+        for level, (name, share) in enumerate(named)
+    ]
 
 
-def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: GroupSizeMethod) -> Query:
+def _query(tree: Tree, level: int, sizes: int, name: str, share: Allowed, method: GroupSizeMethod) -> Query:
     """The query of a level; a large level is measured in parts."""
     nodes = tree.nodes_of(level)
 
@@ -228,15 +239,28 @@ def _query(tree: Tree, level: int, sizes: int, name: str, share: float, method: 
             yield cumulative(true) if method.cumulative else true
 
     size = (nodes.stop - nodes.start) * sizes
-    return Query(method.query(name), method.sensitivity, share, size, of, level=(tree, level), in_parts=True)
+    sensitivity = share.sensitivity(method.sensitivity)
+    return Query(
+        *(method.query(name), sensitivity, share.loss, size, of, share.noise),
+        level=(tree, level),
+        in_parts=True,
+    )
 
 
 def measure(
-    data: GroupSizes, epsilon: float, noise: Noise, method: GroupSizeMethod = METHODS["M_c^dp"]
+    data: GroupSizes,
+    loss: float,
+    noise: Noise,
+    method: GroupSizeMethod = METHODS["M_c^dp"],
+    law: str = GEOMETRIC,
 ) -> tuple[Ints, float]:
-    """The noisy counts of all levels, shape (regions, sizes), and the scale of their noise."""
-    measuring = Measuring(data.counts, noise)
-    return noisy_sizes(data.hierarchy, data.groups, data.counts.shape[1], epsilon, measuring, method)
+    """The noisy counts of all levels, shape (regions, sizes), and the scale of their noise.
+
+    - loss: ε or, if the law of the noise is discrete Gaussian, ρ.
+    """
+    measuring, sizes = Measuring(data.counts, noise), data.counts.shape[1]
+    noisy, spend = noisy_sizes(data.hierarchy, data.groups, sizes, Allowed(loss, law), measuring, method)
+    return noisy, spend.scale
 
 
 def settings_of(

@@ -18,6 +18,7 @@ from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import differences
 from hierdp.mechanisms.solver_options import Deadline, SolverOptions
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.record.step import (
     NotProved,
     NotSolved,
@@ -69,11 +70,12 @@ class GroupSizeMethod:
 
     @property
     def sensitivity(self) -> int:
-        """L1 sensitivity of one level's query.
+        """L1 sensitivity of one level's query: how many answers an entity changes, each by one.
 
         Adding or removing an entity in a group of size k changes only c_k or c_{k−1} of the group's region,
         by one; or two of its counts by size, each by one. This requires size 0 among the sizes, and public
-        groups; otherwise losing its last entity would remove a group from every c_k.
+        groups; otherwise losing its last entity would remove a group from every c_k. So the L2 sensitivity,
+        of Gaussian noise, is its root: 1, or √2.
         """
         return 1 if self.cumulative else 2
 
@@ -214,9 +216,9 @@ def share_out(tree: Tree, parts: Sequence[Ints], groups: int) -> list[int]:
     )
 
 
-def paper_window(scale: float) -> int:
-    """δ = 3·⌈2λ²⌉, as in the paper: three times the variance of noise of scale λ."""
-    return 3 * math.ceil(2 * scale**2)
+def paper_window(scale: float, law: str = GEOMETRIC) -> int:
+    """δ = 3·⌈2λ²⌉, as in the paper: three times the variance of noise of scale λ; or 3·⌈σ²⌉."""
+    return 3 * math.ceil((1 if law == GAUSSIAN else 2) * scale**2)
 
 
 # --- solvers -------------------------------------------------------------------------------------------

@@ -14,14 +14,10 @@ from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.methods import METHODS
 from hierdp.mechanisms.tabulation.plan import TabulationPlan, plan_of
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import TWO_ROWS, Case, regions
+from hierdp.record.case import DELTA, TWO_ROWS, ZCDP, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables.axes import Axis
 from hierdp.tables.tabulated import CrossTable, cross_table
-
-ZCDP, DELTA = 4.08, 0.01
-"""ρ is 0.9. With the δ of a real release, the ε of a given ρ is far above what any event can show, so the
-audit would test nothing."""
 
 GROUPS = ("a", "b")
 SHARES: dict[str, Any] = {"level_shares": {"root": "1/20", "region": "19/20"}}

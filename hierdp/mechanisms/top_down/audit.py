@@ -15,13 +15,9 @@ from hierdp.mechanisms.top_down.mechanism import top_down, unit_of
 from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.privacy.noise import Noise
-from hierdp.record.case import EPSILON, TWO_ROWS, Case, regions
+from hierdp.record.case import DELTA, EPSILON, TWO_ROWS, ZCDP, Case, regions
 from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
-
-ZCDP, DELTA = 4.08, 0.01
-"""ρ is 0.9. With the δ of a real release, the ε of a given ρ is far above what any event can show, so the
-audit would test nothing."""
 
 
 def _flows(changes: Sequence[tuple[int, int, int]] = (), usual: int = 20) -> Flows:

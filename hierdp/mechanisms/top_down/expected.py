@@ -19,9 +19,8 @@ from hierdp.mechanisms.expected import (
     Expected,
     LevelWeights,
     best_shares,
+    deviation,
     frame,
-    gaussian_deviation,
-    geometric_deviation,
     regions_of,
     shares_note,
 )
@@ -34,7 +33,7 @@ from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
+from hierdp.privacy.budget import check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.privacy.threshold import EXACT
@@ -294,12 +293,11 @@ def _nodes(data: Flows, depths: Sequence[int]) -> int:
 
 
 def _row(level: int, name: str, query: Query) -> dict[str, Any]:
-    deviation = gaussian_deviation if query.noise == GAUSSIAN else geometric_deviation
     return {
         "level": level,
         "counts_of": name,
         "query": query.name,
         "measured": query.answers,
-        "noise_deviation": deviation(query.sensitivity, query.loss),
+        "noise_deviation": deviation(query.noise, query.sensitivity, query.loss),
         "standard_error": np.nan,
     }
