@@ -17,7 +17,6 @@ from benchmarks.which_wins import (
     page,
     sizes,
     stability,
-    zcdp,
 )
 from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
@@ -180,37 +179,6 @@ def test_factorizations_are_those_of_the_paper_and_at_least_the_optimum():
     root, gram = factorizations.square_root(6), RANGE.gram(6)
     pure = factorizations.variance(root, gram, 21, 1)
     assert pure == pytest.approx(mean_variance(root, gram, 21), rel=1e-12)
-
-
-@pytest.mark.parametrize("way", zcdp.WAYS)
-def test_gaussian_noise_has_the_sensitivity_of_all_neighbours_and_spends_the_whole_rho(way, tiny):
-    (case,) = tiny["sizes"]
-    chosen, places, spends = methods.WAYS[way], case.counts.hierarchy, []
-    levels = 1 if way.startswith("bottom-up") else len(places.levels)
-
-    class Noise(zcdp.GaussianNoise):
-        def gaussian(self, counts, query, sensitivity, rho):
-            made = super().gaussian(counts, query, sensitivity, rho)
-            spends.append(made.spend)
-            return made
-
-    list(methods.errors_of_groups(case.counts, 8, 0.5, 1, lambda *_: Noise(1, levels), (way,)))
-    # Each region, or all regions of a level together, has the level's share: an entity is in one on each.
-    assert [one.rho * levels for one in spends] == pytest.approx([0.5**2 / 2] * len(spends), rel=1e-12)
-    regions = [1, 2, 4][-levels:]
-    assert len(spends) in (levels, sum(regions))
-    counted = {"M_c^dp": np.cumsum, "M_H^dp": lambda h: h}.get(way, np.cumsum)
-    if chosen and chosen[0].endswith("Hg"):
-        counted = lambda h: np.repeat(np.arange(h.size), h)  # noqa: E731
-    worst = 0.0
-    for table in product(range(3), repeat=4):  # groups of size 0, 1, 2, 3
-        for size in np.flatnonzero(table[:-1]):
-            moved = np.array(table)
-            moved[size] -= 1
-            moved[size + 1] += 1
-            away = np.abs(counted(moved) - counted(np.array(table)))
-            worst = max(worst, float(np.sqrt((away**2).sum())))
-    assert [one.sensitivity for one in spends] == pytest.approx([worst] * len(spends), rel=1e-12)
 
 
 def test_numbers_are_short():

@@ -26,6 +26,7 @@ from hierdp.metrics.group_sizes import top_down_errors
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import all_ranges_error, prefix_sums
 from hierdp.metrics.runs import earth_movers_runs
+from hierdp.privacy.budget import GEOMETRIC
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
@@ -98,9 +99,18 @@ Noise = Callable[[str, int], SimulatedNoise]
 
 
 def errors_of_groups(
-    data: SizeRuns, max_size: int, epsilon: float, runs: int, noise: Noise, ways: Iterable[str] = WAYS
+    data: SizeRuns,
+    max_size: int,
+    loss: float,
+    runs: int,
+    noise: Noise,
+    ways: Iterable[str] = WAYS,
+    law: str = GEOMETRIC,
 ) -> Iterator[Error]:
-    """Of every method for groups by size, or some, per region of a level."""
+    """Of every method for groups by size, or some, per region of a level.
+
+    - loss: ε or, if the law of the noise is discrete Gaussian, ρ.
+    """
     places = data.hierarchy
     true = data.runs.capped(max_size)
     by_size = true.dense(max_size)
@@ -113,11 +123,11 @@ def errors_of_groups(
             drawn = noise(chosen[0] if chosen else way, run)
             if chosen:
                 plan = plan_of(chosen[0], places.levels, merge=chosen[1], max_size=max_size)
-                measured = count_of_counts.measure(data, epsilon, drawn, plan)
+                measured = count_of_counts.measure(data, loss, drawn, plan, law=law)
                 made = count_of_counts.post_process(measured, places, plan)
             else:
                 method = BY_SIZE[way]
-                noisy, _ = group_size.measure(dense, epsilon, drawn, method)
+                noisy, _ = group_size.measure(dense, loss, drawn, method, law)
                 released = group_size.post_process(
                     noisy, places, dense.groups, method, method.solving(SolverOptions())
                 )

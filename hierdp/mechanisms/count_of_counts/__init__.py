@@ -20,7 +20,7 @@ __all__ = ["MECHANISM", "Measured", "count_of_counts", "from_table", "measure", 
 KUO = "Kuo et al. 2018"
 
 HELP = """\
-Release how many groups have each size, up to very large sizes, in every region (ε-DP).
+Release how many groups have each size, up to very large sizes, in every region (ε-DP, or zCDP with --delta).
 
 TABLE is a Parquet or CSV file with one row per entity (a person, a trip), or with numbers of
 entities. Neighbouring tables differ by one entity in a group (with --person, by a person with
@@ -44,7 +44,7 @@ MECHANISM = Mechanism(
     name="count-of-counts",
     module=__name__,
     releases="how many groups have each size, sizes to 100,000 and beyond, in every region",
-    guarantee="ε-DP",
+    guarantee="ε-DP, or (ε, δ)-DP by zCDP (--delta)",
     neighbours=f"{ENTITY}; or --group-budget",
     methods=(
         MethodInfo("Hc", "Isotonic (L1), GroupMatching, Merging", f"{KUO}, §4.3, Alg. 1"),

@@ -15,7 +15,7 @@ __all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "post_p
 FIORETTO = "Fioretto & Van Hentenryck 2019"
 
 HELP = """\
-Release how many groups have each size, in every region (ε-DP; M_c^dp by default).
+Release how many groups have each size, in every region (ε-DP, or zCDP with --delta; M_c^dp by default).
 
 TABLE is a Parquet or CSV file, or a table of --database, with one row per entity (a person, a
 trip), or with numbers of entities. Neighbouring tables differ by one entity in a group (with
@@ -41,7 +41,7 @@ MECHANISM = Mechanism(
     name="group-size",
     module=__name__,
     releases="how many groups have each size, in every region",
-    guarantee="ε-DP",
+    guarantee="ε-DP, or (ε, δ)-DP by zCDP (--delta)",
     neighbours=ENTITY,
     methods=(
         MethodInfo("M_c^dp", "Isotonic, HierarchyQIP", f"{FIORETTO}, Alg. 1"),
