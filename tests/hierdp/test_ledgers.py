@@ -56,6 +56,7 @@ def test_every_release_keeps_account_of_all_it_spends(case):
     made = case.release(1, SimulatedNoise(1))
     ledger, budget = made.ledger, json.loads(json.dumps(made.manifest()))["budget"]
     rows = 1 if ledger.person is None else ledger.person.times
+    rows = rows**2 if ledger.zcdp else rows  # group privacy
     losses = [rows * (spend.rho if ledger.zcdp else spend.epsilon) for spend in ledger.spends]
     assert all(loss > 0 for loss in losses)
     allowed = ledger.rho if ledger.zcdp else ledger.epsilon
