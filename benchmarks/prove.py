@@ -52,16 +52,17 @@ def problems(rng: Any, size: int) -> Iterator[tuple[str, str, str, Solve, Claim]
 
     yield "kmeans1d", "cluster", "floats, k = 4", cluster, lambda x: adapters.kmeans1d(x, values, 4)
     others = rng.normal(1, 12, size)
+    for data, w in (("floats", None), ("floats, weights", weights)):
 
-    def distance() -> Any:
-        from scipy.stats import wasserstein_distance
+        def distance(w: Any = w) -> Any:
+            from scipy.stats import wasserstein_distance
 
-        return wasserstein_distance(values, others)
+            return wasserstein_distance(values, others, w)
 
-    def transport(x: Any) -> adapters.Claim:
-        return adapters.wasserstein_distance(x, values, others)
+        def transport(x: Any, w: Any = w) -> adapters.Claim:
+            return adapters.wasserstein_distance(x, values, others, w)
 
-    yield "scipy", "stats.wasserstein_distance", "floats", distance, transport
+        yield "scipy", "stats.wasserstein_distance", data, distance, transport
 
 
 def proof_of(claim: Claim, x: Any) -> Certificate:

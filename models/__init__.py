@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from models.tree_absolute import TreeAbsolute as TreeAbsolute
     from models.tree_chebyshev import TreeChebyshev as TreeChebyshev
     from models.tree_matching import TreeMatching as TreeMatching
+    from models.wasserstein_distance import WassersteinDistance as WassersteinDistance
     from models.witnesses.lagrangian import lagrangian_bound as lagrangian_bound
     from models.witnesses.program_certificate import lagrangian_certificate as lagrangian_certificate
     from models.workload import Workload as Workload
@@ -76,6 +77,7 @@ _WHERE = {
     "TreeAbsolute": "models.tree_absolute",
     "TreeChebyshev": "models.tree_chebyshev",
     "TreeMatching": "models.tree_matching",
+    "WassersteinDistance": "models.wasserstein_distance",
     "Workload": "models.workload",
     "WorkloadLeastSquares": "models.workload_least_squares",
     "WorkloadRounding": "models.workload_rounding",

@@ -32,6 +32,7 @@ from models.isotonic import Isotonic
 from models.min_cost_flow import MinCostFlow
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.wasserstein_distance import WassersteinDistance
 
 
 def isotonic_regression(
@@ -274,9 +275,6 @@ def wasserstein_distance(
 ) -> Claim:
     """SciPy's ``wasserstein_distance(u_values, v_values, u_weights, v_weights)``.
 
-    The program moves mass along the line, and its first variable is the distance claimed, at least the cost
-    of all moves.
-
     Examples
     --------
     >>> wasserstein_distance(5.0, [0, 1, 3], [5, 6, 8]).certificate().optimal
@@ -284,25 +282,7 @@ def wasserstein_distance(
     >>> wasserstein_distance(5.1, [0, 1, 3], [5, 6, 8]).certificate().gap > 0.09
     True
     """
-    u, v = np.asarray(u_values, float), np.asarray(v_values, float)
-    weights = [np.ones(part.size) if w is None else np.asarray(w, float)
-               for part, w in ((u, u_weights), (v, v_weights))]  # fmt: skip
-    places, at = np.unique(np.append(u, v), return_inverse=True)
-    mass = np.append(weights[0] / weights[0].sum(), -weights[1] / weights[1].sum())
-    passing, steps = np.cumsum(np.bincount(at, mass))[:-1], np.diff(places)
-    n = steps.size
-    # Row 0: the distance less the cost of what passes each step up or down; then what passes each step.
-    step = np.arange(n)
-    entries = (
-        np.concatenate([[0], np.zeros(2 * n, int), np.tile(1 + step, 2)]),
-        np.concatenate([np.arange(1 + 2 * n), 1 + step, 1 + n + step]),
-        np.concatenate([[1.0], -steps, -steps, np.ones(n), -np.ones(n)]),
-    )
-    matrix = scipy.sparse.csr_matrix((entries[2], entries[:2]), (1 + n, 1 + 2 * n))
-    x = np.concatenate([[distance], np.maximum(passing, 0), np.maximum(-passing, 0)])
-    lower, upper = np.append(0.0, passing), np.append(INFINITY, passing)
-    claim = linear_program(x, np.eye(1, 1 + 2 * n)[0], matrix, lower, upper)
-    return claim._replace(witness={"prices": np.append(1.0, np.sign(passing) * steps)})
+    return Claim(WassersteinDistance(u_values, v_values, u_weights, v_weights), np.array([distance]))
 
 
 def networkx_flow(

@@ -40,7 +40,7 @@ LIMITS = {"small": 100, "medium": 10_000}
 """A step of a release belongs to the first set whose limit its cells do not exceed; the rest go to the last
 set."""
 
-NO_STEPS = ("ChangePoints", "MinCostFlow", "Reconciliation")
+NO_STEPS = ("ChangePoints", "MinCostFlow", "Reconciliation", "WassersteinDistance")
 """Models without random instances here: the benchmark's problems were chosen when no release solved them."""
 
 INSTANCES = 1

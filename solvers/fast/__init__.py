@@ -38,6 +38,7 @@ PATHS = {
     "TreeAbsolute": "solvers.fast.tree_absolute:solve_tree_absolute",
     "TreeChebyshev": "solvers.fast.tree_chebyshev:solve_tree_chebyshev",
     "TreeMatching": "solvers.fast.tree_matching:solve_tree_matching",
+    "WassersteinDistance": "solvers.fast.wasserstein_distance:solve_wasserstein_distance",
     "WorkloadLeastSquares": "solvers.fast.workload_least_squares:solve_workload_least_squares",
     "WorkloadRounding": "solvers.fast.workload_rounding:solve_workload_rounding",
 }

@@ -248,14 +248,14 @@ def joint_answers(model):
             yield x
 
 
-def workload_rounding():
+def workload_rounding(seeds=range(60)):
     two, four = (
         models.Workload.marginals(shape, kept)
         for shape, kept in (((2,), [(), (0,)]), ((2, 2), [(0,), (0, 1)]))
     )
     totals = models.Workload.marginals((2,), [()])
     parts = np.array([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), None])[:-1]
-    for seed in range(60):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         workload = four if seed % 3 == 0 else two
         values = parts[rng.integers(0, 4, (2, workload.cells))] + 2 * (seed % 2)
@@ -429,6 +429,28 @@ def segmentation():
         yield models.Segmentation(values, None, 1.0)
 
 
+def wasserstein_distance():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        u, v = (rng.integers(-3, 6, int(rng.integers(1, 4))) for _ in range(2))
+        a = [None, rng.integers(1, 4, u.size), rng.integers(1, 4, u.size) / 4][seed % 3]
+        b = None if seed % 4 else np.append(rng.integers(0, 3, v.size - 1), 2)
+        yield models.WassersteinDistance(u / 8 if seed % 5 == 4 else u, v, a, b)
+
+
+def larger_distances(model):
+    """That of equal copies in order, and others."""
+    sides = []
+    for values, weights in ((model.u_values, model.u_weights), (model.v_values, model.v_weights)):
+        whole = np.ones(values.size, int) if weights is None else np.asarray(4 * weights, int)
+        sides.append((np.repeat(values, whole), int(whole.sum())))
+    (u, m), (v, n) = sides
+    copies = zip(np.sort(np.repeat(u, n)).tolist(), np.sort(np.repeat(v, m)).tolist(), strict=True)
+    least = sum((abs(Fraction(p) - Fraction(q)) for p, q in copies), Fraction(0)) / (m * n)
+    for more in (0, Fraction(1, 100), 1, 5):
+        yield np.array([least + more, None])[:-1]
+
+
 def budget_split():
     for weight in vectors((1, 2, 30), 3):
         for epsilon in (1, 3):
@@ -501,6 +523,7 @@ CONTRACTS = {
     "TreeAbsolute": Contract(tree_absolute),
     "TreeChebyshev": Contract(tree_chebyshev),
     "TreeMatching": Contract(tree_matching),
+    "WassersteinDistance": Contract(wasserstein_distance, {"answers": larger_distances}),
     "WorkloadLeastSquares": Contract(
         workload_least_squares,
         {"answers": lambda model: islice(children_answers(model), 0, 60, 5), "exact_gap": False},

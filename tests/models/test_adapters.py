@@ -117,6 +117,7 @@ def test_transport_and_distances_along_a_line(seeds):
             claim = adapters.wasserstein_distance(factor * distance, u, v, a, b)
             assert not claim.certificate().optimal
             assert not proof_of(claim).optimal
+            assert bool(claim.model.violations(claim.x)) == (factor < 1)
         M = np.abs(u[:, None] - v[None])
         for one, other in ((a * b.sum(), b * a.sum()), (a / a.sum(), b / b.sum())):
             plan, i, j = np.zeros(M.shape, one.dtype), np.argsort(u), np.argsort(v)

@@ -59,10 +59,11 @@ def test_fast_answers_are_feasible_proved_and_the_same_again(name, seeds):
         if x is None:
             continue
         assert model.violations(x) == []
-        assert (
-            np.asarray(x).tobytes()
-            == np.asarray(fast.answer(instance(name, seed, (14, 1, 40, 90)[seed % 4]))[0]).tobytes()
-        )
+        again = np.asarray(fast.answer(instance(name, seed, (14, 1, 40, 90)[seed % 4]))[0])
+        if again.dtype == object:  # its bytes are addresses
+            assert again.tolist() == x.tolist()
+        else:
+            assert np.asarray(x).tobytes() == again.tobytes()
         proof = model.certificate(x, witness)
         assert proof.bound <= proof.objective
         assert proof.optimal or not fast.exact(model)
