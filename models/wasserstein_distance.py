@@ -214,9 +214,10 @@ class WassersteinDistance:
         claimed = self.objective(x)
         if broken := self.violations(x):
             return infeasible(claimed, broken)
-        if not isinstance(claimed, float) or exact.is_exact(self._line[1]):
-            exactly = not isinstance(claimed, float)
-            return judge_exactly(Fraction(claimed), self._exactly, exactly, {}, LEFT, self._unit)
+        if not isinstance(claimed, float):
+            return judge(claimed, claimed - self._exactly, True, {}, LEFT)
+        if exact.is_exact(self._line[1]):
+            return judge_exactly(Fraction(claimed), self._exactly, False, {}, LEFT, self._unit)
         least, error = self.least
         return judge(claimed, claimed - least, False, {}, LEFT, rounding.Rounding(error, self._unit))
 
