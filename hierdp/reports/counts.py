@@ -156,7 +156,7 @@ def _of_tables(table: DataFrame, names: list[str]) -> Section:
 
 
 def _of_bins(table: DataFrame, axes: Sequence[Mapping[str, Any]]) -> Section:
-    """One axis as bars or as steps with standard errors; two axes as an image."""
+    """One axis as bars or as steps with standard errors; two axes as images."""
     if "level" in table:
         table = table[table["level"] == table["level"].max()]
     names = [str(axis["name"]) for axis in axes]
@@ -165,7 +165,10 @@ def _of_bins(table: DataFrame, axes: Sequence[Mapping[str, Any]]) -> Section:
     counts = table["count"].to_numpy(float)
     if len(names) == 2 and counts.size == shape[0] * shape[1]:
         x, y = (f"{name}, bin" for name in names)
-        return _section([figures.image(counts.reshape(shape), "Counts by bin", x, y)])
+        pictures = {"Counts by bin": counts}
+        if _ends_in(table):
+            pictures["Widths of their intervals"] = (table["upper"] - table["lower"]).to_numpy(float)
+        return _section([figures.image(held.reshape(shape), name, x, y) for name, held in pictures.items()])
     if len(names) != 1:
         return _section()
     ((name, axis),) = zip(names, axes, strict=True)

@@ -12,6 +12,7 @@ from hierdp import SimulatedNoise, release
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
+from hierdp.questions.intervals import with_intervals
 from hierdp.reports.release import release_report as drawn
 
 pytestmark = pytest.mark.slow
@@ -98,9 +99,12 @@ def test_two_axes_are_an_image(method):
         "regions_from_data": True,
         "method": method,
     }
-    text = release_report(release(PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), **options))
-    assert ">Counts by bin<" in text
-    assert "<image" in text
+    made = release(PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), **options)
+    titles = ["Counts by bin", "Widths of their intervals"]
+    for number, one in enumerate((made, with_intervals(made, 0.9)), 1):
+        text = release_report(one)
+        assert [f">{title}<" in text for title in titles] == [True, number == 2]
+        assert text.count("<image") == number
 
 
 def test_an_empty_table_is_not_drawn():
