@@ -235,7 +235,8 @@ def other_data(name, model, rng):
         steps = [np.sort(one) if model.convex else one for one in steps]
         each = zip(model.tables, steps, strict=True)
         return replace(model, tables=[table + np.append(0, np.cumsum(one)) for table, one in each])
-    most = 9 if name in ("Chebyshev", "Clustering", "Segmentation") else 4
+    few = ("Chebyshev", "Clustering", "Isotonic, side by side", "Merging", "MinCostFlow", "Segmentation")
+    most = 9 if name in few else 4
     for one in ("noisy", "base", "values", "cost", "estimates", "u_values", "v_values"):
         if hasattr(model, one):
             given = np.asarray(getattr(model, one))
