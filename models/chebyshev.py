@@ -15,7 +15,7 @@ from models.arithmetic.answers import answer_of
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.segments import broken, by_pieces, by_segment, checked_segments
+from models.arithmetic.segments import Spread, broken, by_pieces, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
@@ -174,7 +174,7 @@ class Chebyshev:
             return infeasible(objective, found)
         distance = distance.astype(np.int64, copy=False)
         claimed = whole_array(witness, "least_distance", distance.shape)
-        bound = np.zeros(distance.size, np.int64)
+        bound = distance.copy()
         _ruled_out(noisy, totals, offsets, distance if claimed is None else claimed, bound)
         over = distance - bound
         gap = exact.total(over)
@@ -242,7 +242,10 @@ def _changes_in_arrays(x: Any, noisy: Any, offsets: Any, distances: Any) -> bool
 
 @kernel(linear=True)
 def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
-    """Write lower bounds on the segments' distances to `bound`: the claim if it holds, else a smaller one."""
+    """Write lower bounds on the segments' distances to `bound`: the claim if it holds, else a smaller one.
+
+    `bound` has the distances of an answer before, which are not read here.
+    """
     for j in range(totals.size):
         y, c, d = noisy[offsets[j] : offsets[j + 1]], totals[j], claimed[j]
         smallest, held, positive, many, above, nearer = 0, 0, 0, 0, 0, max(0, d - 1)
@@ -264,20 +267,23 @@ def _ruled_out(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) 
 
 @_ruled_out.without_numba
 def _ruled_out_in_arrays(noisy: Any, totals: Any, offsets: Any, claimed: Any, bound: Any) -> None:
-    nearer, add = np.maximum(claimed - 1, 0), np.add
+    nearer, add, size, own = np.maximum(claimed - 1, 0), np.add, np.diff(offsets), bound.copy()
 
-    def terms(part: slice, segment: Any) -> list[tuple[np.ufunc, Any]]:
+    def terms(part: slice, each: Spread) -> list[tuple[np.ufunc, Any]]:
         y = noisy[part]
-        above = np.maximum(y - nearer[segment], 0)
-        return [(np.minimum, y), (add, y), (add, np.maximum(y, 0)), (add, (y > 0) + 0), (add, above)]
+        above = y - each(nearer)
+        return [(np.minimum, y), (add, y), (add, np.maximum(above, 0, out=above))]
 
-    least, held, positive, many, above = by_pieces(offsets, terms)
-    size = np.diff(offsets)
+    def positive_terms(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
+        return [(add, np.maximum(noisy[part], 0)), (add, (noisy[part] > 0) + 0)]
+
+    least, held, above = by_pieces(offsets, terms)
     bound[:] = -np.minimum(least, 0)
-    mean, most = -((held - totals) // np.maximum(size, 1)), -((totals - positive) // np.maximum(many, 1))
-    np.maximum(bound, mean, out=bound, where=size > 0)
-    np.maximum(bound, most, out=bound, where=many > 0)
-    bound[(claimed > bound) & (above > totals)] = claimed[(claimed > bound) & (above > totals)]
+    np.maximum(bound, -((held - totals) // np.maximum(size, 1)), out=bound, where=size > 0)
+    np.maximum(bound, claimed, out=bound, where=above > totals)
+    if (bound < own).any():  # no bound can be above the distance of an answer
+        positive, many = by_pieces(offsets, positive_terms)
+        np.maximum(bound, -((totals - positive) // np.maximum(many, 1)), out=bound, where=many > 0)
 
 
 @kernel()

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of, tolerance_for, too_far
-from models.arithmetic.arrays import Array, Ints, read_only
+from models.arithmetic.arrays import PIECE, Array, Ints, read_only
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
@@ -24,7 +24,7 @@ from models.programs.terms import INFINITY, Block, Term
 from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
-from models.witnesses.node_prices import Siblings, are_narrow, levels_below
+from models.witnesses.node_prices import Siblings, by_levels
 from models.witnesses.tree_sums import SMALL, charged_sums, consistent
 
 
@@ -459,14 +459,20 @@ def _families(
 def _families_in_arrays(
     x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
 ) -> Any:
-    a = x.reshape(-1, b)
-    away = a - noisy.reshape(-1, b)
-    total = slope * away if price is None else slope * away + price.reshape(-1, b)
-    wrong = _columns(a) - above
-    named[:] = _columns(total) / b if priced else 0.0
-    apart = total - named[:, None]
-    terms = (away * away, apart * apart, named * wrong, wrong * wrong, a * a, named * named)
-    return tuple(float(term.sum()) for term in terms)
+    sums, width = np.zeros(6), max(1, PIECE // 4 // b)
+    for start in range(0, named.size, width):
+        parents, own = slice(start, start + width), slice(b * start, b * (start + width))
+        a = x[own].reshape(-1, b)
+        away = a - noisy[own].reshape(-1, b)
+        total = slope * away
+        if price is not None:
+            total += price[own].reshape(-1, b)
+        wrong = _columns(a) - above[parents]
+        named[parents] = mean = _columns(total) / b if priced else np.zeros(len(a))
+        total -= mean[:, None]
+        pairs = ((away, away), (total, total), (mean, wrong), (wrong, wrong), (a, a), (mean, mean))
+        sums += [np.multiply(u, v).sum() for u, v in pairs]
+    return tuple(sums.tolist())
 
 
 def _columns(a: Any) -> Any:
@@ -528,13 +534,18 @@ def _prices(
     return cost, gap, worst, most
 
 
-@_prices.without_numba
+@by_levels(_prices)
 def _prices_in_arrays(
-    parent: Any, noisy: Any, variance: Any, price: Any, near: Any, below: Any, spread: Any, zero: Any
+    levels: list[slice],
+    parent: Any,
+    noisy: Any,
+    variance: Any,
+    price: Any,
+    near: Any,
+    below: Any,
+    spread: Any,
+    zero: Any,
 ) -> Any:
-    levels = levels_below(parent)
-    if are_narrow(levels):
-        return _prices.py_func(parent, noisy, variance, price, near, below, spread, zero)
     measured = variance != np.inf
     for level in reversed(levels[1:]):
         estimate, error = noisy[level] + zero, variance[level]

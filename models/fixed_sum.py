@@ -17,7 +17,7 @@ from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK, Rounding
-from models.arithmetic.segments import broken, by_pieces, checked_segments, factors_of
+from models.arithmetic.segments import Spread, broken, by_pieces, checked_segments, factors_of
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
@@ -399,13 +399,27 @@ def _end_units(x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: An
 def _end_units_in_arrays(
     x: Any, noisy: Any, w: Any, offsets: Any, none: Any, cheapest: Any, costliest: Any
 ) -> bool:
-    def terms(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
-        u, m = x[part], 1 if w is None else w[part]
-        slope = 2 * m * (u - noisy[part])
-        return [(np.minimum, slope + m), (np.maximum, np.where(u > 0, slope - m, none))]
+    # Without weights, in halves: a next unit costs 2(x − y) + 1, a last one 2(x − y − 1) + 1.
+    def following(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
+        away = x[part] - noisy[part]
+        return [(np.minimum, away if w is None else w[part] * (2 * away + 1))]
 
-    cheapest[:], costliest[:] = by_pieces(offsets, terms)
-    return bool((costliest <= cheapest).all())
+    def costlier(part: slice, each: Spread) -> list[tuple[np.ufunc, Any]]:
+        away, least = x[part] - noisy[part], each(cheapest + 1 if w is None else cheapest)
+        more = away > least if w is None else w[part] * (2 * away - 1) > least
+        return [(np.logical_or, more & (x[part] > 0))]
+
+    def last(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
+        cost = (1 if w is None else w[part]) * (2 * (x[part] - noisy[part]) - 1)
+        return [(np.maximum, np.where(x[part] > 0, cost, none))]
+
+    (cheapest[:],) = by_pieces(offsets, following)
+    (found,) = by_pieces(offsets, costlier)
+    if w is None:
+        cheapest += cheapest + (offsets[1:] > offsets[:-1])
+    if found.any():
+        (costliest[:],) = by_pieces(offsets, last)
+    return not found.any()
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})
@@ -442,13 +456,13 @@ def _real_gap_in_arrays(
     size = np.diff(offsets)
     mean = totals // np.maximum(1, size)
 
-    def terms(part: slice, segment: Any) -> list[tuple[np.ufunc, Any]]:
-        y, m, price = noisy[part], 1 if weights is None else weights[part], prices[segment]
-        held = np.maximum(x[part], 0.0) * factors[segment]
+    def terms(part: slice, each: Spread) -> list[tuple[np.ufunc, Any]]:
+        y, m, price = noisy[part], 1 if weights is None else weights[part], each(prices)
+        held = np.maximum(x[part], 0.0) * each(factors)
         z = np.maximum(y + price * (0.5 / m), 0.0)
         away = held - y
         missed = (held - z) * (m * (away + (z - y)) - price)
-        return [(np.add, m * away * away), (np.add, missed), (np.add, held - mean[segment])]
+        return [(np.add, m * away * away), (np.add, missed), (np.add, held - each(mean))]
 
     squares, gaps, over = by_pieces(offsets, terms)
     return float(squares.sum()), float(gaps.sum()), float((prices * (size * mean - totals + over)).sum())

@@ -24,5 +24,5 @@ def read_only(array: Array) -> Array:
     return view
 
 
-PIECE = 1 << 14
+PIECE = 1 << 16
 """About how many entries array operations take at a time, so that the processor's cache holds them."""

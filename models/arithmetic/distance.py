@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.arithmetic import exact
-from models.arithmetic.arrays import Array, read_only
+from models.arithmetic.arrays import PIECE, Array, read_only
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK
@@ -89,17 +89,18 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
 
 @_integers.without_numba
 def _integers_in_arrays(x: Any, y: Any, w: Any, p: int) -> Any:
-    if max(map(exact.reach, (x, y))) >= 2**61:
-        return 0, 0, False
     high, low = 0, 0
-    for start in range(0, x.size, _BLOCK):
-        away = np.abs(x[start : start + _BLOCK] - y[start : start + _BLOCK])
-        weights = None if w is None else w[start : start + _BLOCK]
-        heaviest = 1 if weights is None else exact.reach(weights)
-        if heaviest.bit_length() + p * exact.reach(away).bit_length() > _SAFE:
+    for start in range(0, x.size, PIECE):
+        a, b = x[start : start + PIECE], y[start : start + PIECE]
+        weights = np.ones(1, np.int64) if w is None else w[start : start + PIECE]
+        heaviest, reaches, away = exact.reach(weights), (exact.reach(a), exact.reach(b)), a - b
+        if max(reaches) >= 2**61:
             return 0, 0, False
-        costs = away * away if p == 2 else away
-        held = int(costs.sum() if weights is None else (weights * costs).sum())
+        most = 2**62 // PIECE
+        if heaviest * sum(reaches) ** p > most and heaviest * exact.reach(away) ** p > most:
+            return 0, 0, False
+        costs = np.multiply(away, away, out=away) if p == 2 else np.abs(away, out=away)
+        held = int(costs.sum() if w is None else np.einsum("i,i->", weights, costs))
         high += held >> 32
         low += held & 0xFFFFFFFF
     return high, low, True

@@ -118,21 +118,35 @@ def _sums(v: Any) -> Sums:
 
 @_sums.without_numba
 def _sums_in_arrays(v: Any) -> Sums:
-    """The same by doubling: a sum of the values before it is added to each, of 1 value, of 2, of 4, …."""
     product: Any = _product.py_func
-    found: list[Any] = []
-    for high, low in ((v.copy(), np.zeros(v.size)), product(v, v)):
-        step = 1
-        while step < v.size:
-            more, rest = high[:-step], low[:-step]
-            total = high[step:] + more
-            part = total - high[step:]
-            lost = (high[step:] - (total - part)) + (more - part) + low[step:] + rest
-            high = np.append(high[:step], total + lost)
-            low = np.append(low[:step], lost - (high[step:] - total))
-            step *= 2
-        found += [np.append(0.0, high), np.append(0.0, low)]
-    return tuple(found)
+    found = [*_running(v.astype(float), np.zeros(v.size)), *_running(*product(v, v))]
+    return tuple(np.append(0.0, part) for part in found)
+
+
+def _running(high: Floats, low: Floats) -> tuple[Floats, Floats]:
+    """Running sums of numbers, each a float and its rounding error, as such: of many parts side by side."""
+    n = high.size
+    rows = max(2, math.isqrt(n) // 4)
+    parts = -(-n // rows)
+    sums = np.zeros((2, parts * rows))
+    sums[0, :n], sums[1, :n] = high, low
+    sums = np.ascontiguousarray(sums.reshape(2, parts, rows).swapaxes(1, 2))
+    for row in range(1, rows):
+        sums[:, row] = _added(sums[:, row - 1], sums[:, row])
+    if parts > 1:
+        before = _running(*sums[:, -1, :-1])
+        sums[:, :, 1:] = _added(np.array(before)[:, None], sums[:, :, 1:])
+    found = sums.swapaxes(1, 2).reshape(2, -1)[:, :n]
+    return found[0], found[1]
+
+
+def _added(a: Any, b: Any) -> tuple[Any, Any]:
+    """The sums of two arrays of numbers, each a float and its rounding error (Knuth)."""
+    total = a[0] + b[0]
+    part = total - a[0]
+    lost = (a[0] - (total - part)) + (b[0] - part) + a[1] + b[1]
+    high = total + lost
+    return high, lost - (high - total)
 
 
 def spreads(sums: Sums, i: Ints, j: Ints | int, count: Floats) -> Floats:
@@ -151,6 +165,27 @@ def spreads(sums: Sums, i: Ints, j: Ints | int, count: Floats) -> Floats:
     whole_rest = (to[2] - (whole + part)) + (part - q) + (to[3] - q_rest)
     found: Floats = np.maximum((whole - mean) + (whole_rest - mean_rest), 0.0)
     return found
+
+
+def rough_spreads(begin: tuple[Any, Any], end: tuple[Any, Any], count: Any, noise: float = 0.0) -> Any:
+    """`spreads` and noise/count within `rough_error` and 4u·noise, from the first floats of the running sums.
+
+    `begin` and `end` have the sums of values and of squares, ``(sums[0][i], sums[2][i])``.
+    """
+    total = end[0] - begin[0]
+    return (end[1] - begin[1]) - (total * total - noise) / count
+
+
+def rough_error(sums: Sums) -> float:
+    """A bound on the error of each of `rough_spreads`.
+
+    Let u = 2^-53, A the largest running sum of values, Q that of squares, and M the largest value. A run's
+    sum T has an error of 4uA at most, and |T|/count ≤ M: 8uAM + 16u²A² for its mean square. The sum of
+    squares has an error of 3uQ. The square, the quotient and the difference are rounded, by 4uQ.
+    """
+    p, _, q, _ = sums
+    total, most = float(np.abs(p).max()), float(np.abs(np.diff(p)).max(initial=0.0))
+    return 2.0**-49 * (float(q.max()) + total * (most + 2.0**-50 * total))
 
 
 @kernel(**VECTORS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,8 @@ from models.arithmetic.answers import FEASIBILITY_TOLERANCE, fractional, toleran
 from models.arithmetic.arrays import PIECE, Array, Floats, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK
+
+Spread = Callable[[Array], Any]
 
 
 def checked_segments(total: ArrayLike, offsets: ArrayLike | None, size: int) -> tuple[Ints, Ints]:
@@ -54,27 +57,26 @@ def by_segment(reduce: np.ufunc, values: Array, offsets: Ints, empty: int) -> Ar
     return out
 
 
-def by_pieces(offsets: Ints, terms: Callable[[slice, Any], Sequence[tuple[np.ufunc, Array]]]) -> list[Array]:
+def by_pieces(
+    offsets: Ints, terms: Callable[[slice, Spread], Sequence[tuple[np.ufunc, Array]]]
+) -> list[Array]:
     """Reduce several terms by segment, some thousands of entries at a time; 0 for empty segments.
 
-    `terms` returns the reductions and terms of a slice of the entries, given the segment of each; or of all,
-    if it is one.
+    `terms` returns the reductions and terms of a slice of the entries. It is given a function that makes, of
+    a value for each segment, one for each entry of the slice; or one for all, if they are of one segment.
     """
-    n = int(offsets[-1])
-    if offsets.size * 100 > n:  # short segments
-        whose = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-        return [by_segment(f, values, offsets, empty=0) for f, values in terms(slice(0, n), whose)]
-    steps = np.arange(0, n, PIECE)
-    cuts = np.union1d(offsets, steps)
+    steps = np.arange(0, int(offsets[-1]), PIECE)
+    cuts = np.concatenate([offsets, steps])
+    cuts.sort(kind="stable")  # two sorted runs: linear time
+    cuts = cuts[np.append(cuts[1:] > cuts[:-1], True)]
     whose = np.searchsorted(offsets, cuts[:-1], side="right") - 1
     found: list[list[Array]] = []
     for a, b in pairwise(np.append(np.searchsorted(cuts, steps), cuts.size - 1).tolist()):
         part, one = slice(int(cuts[a]), int(cuts[b])), b == a + 1
-        segment = whose[a] if one else np.repeat(whose[a:b], np.diff(cuts[a : b + 1]))
-        given = terms(part, segment)
+        given = terms(part, partial(_spread, whose[a:b], np.diff(cuts[a : b + 1])))
         starts = cuts[a:b] - cuts[a]
         found.append([np.array([f.reduce(v)]) if one else f.reduceat(v, starts) for f, v in given])
-    reduces = [f for f, _ in terms(slice(0, 0), whose[:0])]
+    reduces = [f for f, _ in terms(slice(0, 0), partial(_spread, whose[:0], whose[:0]))]
     firsts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
     out = []
     for f, parts in zip(reduces, zip(*found, strict=True), strict=False):
@@ -82,6 +84,10 @@ def by_pieces(offsets: Ints, terms: Callable[[slice, Any], Sequence[tuple[np.ufu
         out.append(np.zeros(offsets.size - 1, values.dtype))
         out[-1][whose[firsts]] = f.reduceat(values, firsts)
     return out
+
+
+def _spread(whose: Ints, lengths: Ints, values: Array) -> Any:
+    return values[whose[0]] if whose.size == 1 else np.repeat(values[whose], lengths)
 
 
 def within(sizes: Ints) -> Ints:
@@ -148,11 +154,9 @@ def adds_up(x: Any, totals: Any, offsets: Any) -> bool:
 
 @adds_up.without_numba
 def _adds_up_in_arrays(x: Any, totals: Any, offsets: Any) -> bool:
-    least, most, held = by_pieces(
-        offsets, lambda part, _: [(f, x[part]) for f in (np.minimum, np.maximum, np.add)]
-    )
-    fits = float(most.max(initial=0)) * x.size < 2.0**62
-    return bool(fits and least.min(initial=0) >= 0 and np.array_equal(held, totals))
+    seen, held = by_pieces(offsets, lambda part, _: [(f, x[part]) for f in (np.bitwise_or, np.add)])
+    fits = seen.min(initial=0) >= 0 and float(seen.max(initial=0)) * x.size < 2.0**62
+    return bool(fits and np.array_equal(held, totals))
 
 
 @kernel(fastmath={"reassoc", "nnan", "nsz"})

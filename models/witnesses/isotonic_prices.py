@@ -198,7 +198,7 @@ def _scan_in_arrays(
 ) -> int:  # fmt: skip
     """`scan_prices` in array operations, some thousands of entries at a time: a price is 0 where x rises."""
     ends = 1 + np.flatnonzero(x[1:] - x[:-1] > near)
-    cuts = ends[np.flatnonzero(np.diff(ends // PIECE, prepend=0))]
+    cuts = ends[np.flatnonzero(np.diff(ends // (PIECE // 4), prepend=0))]
     broke = -1
     for a, b in pairwise([0, *cuts.tolist(), x.size]):
         low, high = at_low and a == 0, at_high and b == x.size

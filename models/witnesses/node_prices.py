@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.exact import Number
-from models.arithmetic.kernels import kernel
+from models.arithmetic.kernels import Kernel, kernel
 from models.programs.layout import ROWS, in_blocks
 from models.tree import Tree
 
@@ -162,6 +163,22 @@ def levels_below(parent: Ints) -> list[slice]:
 def are_narrow(levels: list[slice]) -> bool:
     """Whether levels have so few nodes that a loop over the nodes takes less time than one over levels."""
     return bool(levels[-1].stop < 32 * len(levels))
+
+
+def by_levels(loop: Kernel[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`Kernel.without_numba` for a kernel whose first argument is a tree's parents.
+
+    The array operations get the tree's levels before it. For narrow trees, the loop is run.
+    """
+
+    def register(arrays: Callable[..., Any]) -> Callable[..., Any]:
+        def run(parent: Ints, *args: Any) -> Any:
+            levels = levels_below(parent)
+            return loop.py_func(parent, *args) if are_narrow(levels) else arrays(levels, parent, *args)
+
+        return loop.without_numba(run)
+
+    return register
 
 
 class Siblings:

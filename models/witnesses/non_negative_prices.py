@@ -9,7 +9,7 @@ import numpy as np
 from models.arithmetic.arrays import Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.rounding import BLOCK
-from models.witnesses.node_prices import Siblings, are_narrow, levels_below
+from models.witnesses.node_prices import Siblings, by_levels
 
 
 @kernel()
@@ -66,13 +66,10 @@ def named_prices(parent: Any, x: Any, noisy: Any, weight: Any, near: float, pric
     return gap, worst, most
 
 
-@named_prices.without_numba
+@by_levels(named_prices)
 def _named_prices_in_arrays(
-    parent: Ints, x: Floats, noisy: Floats, weight: Floats, near: float, price: Floats
+    levels: list[slice], parent: Ints, x: Floats, noisy: Floats, weight: Floats, near: float, price: Floats
 ) -> Any:
-    levels = levels_below(parent)
-    if are_narrow(levels):
-        return named_prices.py_func(parent, x, noisy, weight, near, price)
     last, following = np.full(x.size, -np.inf), np.full(x.size, np.inf)
     slope, held, measured = 2 * weight * (x - noisy), x > near, weight != 0
     for level in reversed(levels[1:]):
@@ -129,13 +126,10 @@ def named_whole_prices(parent: Any, x: Any, noisy: Any, weight: Any, never: int,
         price[i] = max(min(max(above, low), high), above if weight[i] == 0 else -never)
 
 
-@named_whole_prices.without_numba
+@by_levels(named_whole_prices)
 def _named_whole_prices_in_arrays(
-    parent: Ints, x: Ints, noisy: Ints, weight: Ints, never: int, price: Ints
+    levels: list[slice], parent: Ints, x: Ints, noisy: Ints, weight: Ints, never: int, price: Ints
 ) -> None:
-    levels = levels_below(parent)
-    if are_narrow(levels):
-        return named_whole_prices.py_func(parent, x, noisy, weight, never, price)
     last, following = np.full(x.size, -never), np.full(x.size, never)
     slope, held = 2 * weight * (x - noisy), x > 0
     for level in reversed(levels[1:]):
@@ -154,7 +148,7 @@ def _named_whole_prices_in_arrays(
         high = np.where(held[level], np.minimum(high, wanted + weight[level]), high)
         least = np.where(weight[level] == 0, above, -never)
         np.copyto(price[level], np.maximum(np.minimum(np.maximum(above, low), high), least), where=inner)
-    return None
+    return
 
 
 @kernel()
@@ -170,12 +164,8 @@ def charges(parent: Any, weight: Any, price: Any, charge: Any) -> None:
         charge[i] = price[i] - above
 
 
-@charges.without_numba
-def _charges_in_arrays(parent: Ints, weight: Any, price: Any, charge: Any) -> None:
-    levels = levels_below(parent)
-    if are_narrow(levels):
-        charges.py_func(parent, weight, price, charge)
-        return
+@by_levels(charges)
+def _charges_in_arrays(levels: list[slice], parent: Ints, weight: Any, price: Any, charge: Any) -> None:
     for level in levels:
         above: Any = price[parent[level]] if level.start else np.zeros(1, price.dtype)
         held = price[level]

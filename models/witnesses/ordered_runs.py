@@ -14,7 +14,8 @@ import numpy as np
 from models.arithmetic.arrays import PIECE, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.places import append, end_below, first_below, minimum, minimum_sum, through
-from models.arithmetic.run_costs import VECTORS, Sums, run_column, spreads
+from models.arithmetic.run_costs import VECTORS, Sums, rough_error, rough_spreads, run_column, spreads
+from models.arithmetic.segments import within
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
@@ -83,20 +84,34 @@ def _excess(d: Any, price: float, sums: Any, starts: Any) -> float:
 
 @_excess.without_numba
 def _excess_in_arrays(d: Floats, price: float, sums: Sums, starts: Ints) -> float:
-    """As above, some columns at a time: places are dropped after each block of them."""
-    n, end, over = d.size - 1, 0, 0.0
-    kept = np.zeros(0, np.int64)
-    while end < n:
-        begin = end
-        end = min(begin + max(1, min(4 * _BLOCK, 4 * PIECE // (kept.size + 1))), n)
-        i, j = np.append(kept, np.arange(begin, end))[:, None], np.arange(begin + 1, end + 1)
-        count = j - i
-        slack = (d[i] - d[j]) + spreads(sums, i, j, np.maximum(count, 1).astype(float))
-        slack[count <= 0] = np.inf
-        over += float(np.maximum(0.0, -(slack.min(axis=0) + price)).sum())
-        dropped = (slack >= 0) & (count > 0) & np.isin(j, starts)
-        kept = i[~dropped.any(axis=1), 0]
-    return over
+    """As above, some pairs at a time: costs within `rough_error` decide most of them.
+
+    A place is kept to the end of its run, and further as long as it is not certain that it can be dropped.
+    """
+    n, (p, _, q, _) = d.size - 1, sums
+    largest = float(np.abs(d).max())
+    error = rough_error(sums) + 2.0**-49 * (2 * largest + float(q.max()) + price)
+
+    def rough(i: Ints, j: Ints) -> Any:
+        return (d[i] - d[j]) + rough_spreads((p[i], q[i]), (p[j], q[j]), j - i)
+
+    ends, kept = np.append(starts[1:], n), np.arange(n)
+    run = np.repeat(np.arange(starts.size), ends - starts)
+    until = ends[run]
+    while kept.size:
+        kept = kept[(until[kept] < n) & (rough(kept, until[kept]) < error)]
+        run[kept] += 1
+        until[kept] = ends[run[kept]]
+    lengths, over = until - np.arange(n), np.zeros(n + 1)
+    pieces = np.flatnonzero(np.diff(np.cumsum(lengths) // PIECE, prepend=-1))
+    for part in np.split(np.arange(n), pieces[1:]):
+        i = np.repeat(part, lengths[part])
+        j = i + 1 + within(lengths[part])
+        near = np.flatnonzero(rough(i, j) + price < error)
+        i, j = i[near], j[near]
+        slack = (d[i] - d[j]) + spreads(sums, i, j, (j - i).astype(float))
+        np.maximum.at(over, j, -(slack + price))
+    return float(over.sum())
 
 
 @kernel(**VECTORS)

@@ -16,8 +16,7 @@ import numpy as np
 
 from models.arithmetic.arrays import PIECE, Floats, Ints
 from models.arithmetic.kernels import kernel
-from models.arithmetic.run_costs import VECTORS, Sums, spread, spreads
-from models.arithmetic.segments import within
+from models.arithmetic.run_costs import VECTORS, Sums, rough_error, rough_spreads, spread, spreads
 
 SHORT = 100
 """Columns times rows for which a loop takes less time than array operations."""
@@ -98,23 +97,30 @@ def _divided(
     """Columns j, the rows of their minima of d[i] − base[j] + w(i, j), and these minima.
 
     By divide and conquer over `whole`, the first and last column and row: many intervals at once, longest
-    first.
+    first. Costs within `rough_error`, and the rounding of sums, exclude most rows.
     """
+    p, _, q, _ = sums
+    largest = float(np.abs(d[np.isfinite(d)]).max(initial=0.0))
+    error = rough_error(sums) + 2.0**-49 * (2 * largest + float(q.max()) + noise + abs(price))
     given = np.array([whole]).T
     while given.size:
         many = np.minimum(given[3], (given[0] + given[1]) // 2 - 1) + 1 - given[2]
-        pieces = np.flatnonzero(np.diff(np.cumsum(many) // PIECE, prepend=-1))
+        pieces = np.flatnonzero(np.diff(np.cumsum(many) // (PIECE // 4), prepend=-1))
         following = []
         for part in np.split(np.arange(many.size), pieces[1:]):
             first, last, low, high = given[:, part]
             j, size = (first + last) // 2, many[part]
-            place, begins = within(size), np.cumsum(size) - size
-            i, whose = place + np.repeat(low, size), np.repeat(np.arange(j.size), size)
-            count = ((j - low)[whose] - place).astype(float)
-            costs = spreads(sums, i, j[whose], count)
-            slack = d[i] - base[j][whose] + (costs + noise / count + price)
+            begins = np.cumsum(size) - size
+            i = np.arange(size.sum()) + np.repeat(low - begins, size)
+            to, away, p_to, q_to = (np.repeat(part, size) for part in (j, base[j] - price, p[j], q[j]))
+            count = (to - i).astype(float)
+            rough = (d[i] - away) + rough_spreads((p[i], q[i]), (p_to, q_to), count, noise)
+            most = np.minimum.reduceat(rough, begins) + 2 * error
+            near = np.flatnonzero(rough <= np.repeat(most, size))
+            i, to, count, begins = i[near], to[near], count[near], np.searchsorted(near, begins)
+            slack = (d[i] - base[to]) + (spreads(sums, i, to, count) + noise / count + price)
             least = np.minimum.reduceat(slack, begins)
-            equal = np.flatnonzero(slack == least[whose])
+            equal = np.flatnonzero(slack == np.repeat(least, np.diff(begins, append=near.size)))
             at = i[equal[np.searchsorted(equal, begins)]]
             yield j, at, least
             following.append(np.array([first, j - 1, low, at])[:, first < j])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from models import ConstrainedInference, Isotonic, NonNegativeInference, Segment
 from models import constrained_inference as inference
 from models.arithmetic import distance, exact, places, run_costs
 from models.certificate import FLOAT_TOLERANCE
-from models.witnesses import few_runs, isotonic_prices, ordered_runs, sorted_runs
+from models.witnesses import few_runs, isotonic_prices, node_prices, ordered_runs, sorted_runs
 from models.witnesses import non_negative_prices as prices_of
 from models.witnesses.node_prices import NEVER
 from solvers import fast
@@ -153,10 +154,9 @@ def test_array_operations_read_no_negative_prices():
     assert prices.min() >= 0
 
 
-def on_trees(seeds, model_of, monkeypatch, *modules):
+def on_trees(seeds, model_of, monkeypatch):
     """Random models of trees and feasible counts, for array operations on levels of any width."""
-    for module in modules:
-        monkeypatch.setattr(module, "are_narrow", lambda _: False)
+    monkeypatch.setattr(node_prices, "are_narrow", lambda _: False)
     for seed in seeds:
         rng = np.random.default_rng(seed)
         model = model_of.random(rng, int(rng.integers(1, 200)))
@@ -177,7 +177,7 @@ def run(kernel, arrays, args):
 
 @pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
 def test_prices_along_trees_are_read_in_array_operations_as_in_a_loop(seeds, monkeypatch):
-    for rng, model, x in on_trees(seeds, NonNegativeInference, monkeypatch, prices_of):
+    for rng, model, x in on_trees(seeds, NonNegativeInference, monkeypatch):
         noisy, weights = model.data
         parent, zeros = model.tree.parent, np.zeros(x.size)
         if model.integer:
@@ -196,7 +196,7 @@ def test_prices_along_trees_are_read_in_array_operations_as_in_a_loop(seeds, mon
 
 @pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
 def test_normal_equations_are_solved_in_array_operations_as_in_a_loop(seeds, monkeypatch):
-    for rng, model, x in on_trees(seeds, ConstrainedInference, monkeypatch, inference):
+    for rng, model, x in on_trees(seeds, ConstrainedInference, monkeypatch):
         noisy, variance = model.data
         if object in (noisy.dtype, variance.dtype):
             continue
@@ -252,3 +252,27 @@ def test_potentials_are_compared_in_array_operations_as_in_a_loop(seeds, monkeyp
         loop, arrays = run(few_runs._doubtful, few_runs._doubtful_in_arrays, given)
         assert loop[0] == arrays[0]
         np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 65, 1_025])
+def test_running_sums_and_rough_costs_are_within_their_bounds(n):
+    """The bounds on which `sums_error` and the choice of the pairs that are compared closely rely."""
+    rng = np.random.default_rng(n)
+    for v in (rng.normal(1e6, 1, n), rng.integers(-(2**40), 2**40, n), 10.0 ** rng.integers(-20, 20, n)):
+        v = v.astype(float)
+        sums, parts = run_costs._sums_in_arrays(v), list(map(Fraction, v.tolist()))
+        totals, squares = [Fraction(0)], [Fraction(0)]
+        for part in parts:
+            totals.append(totals[-1] + part)
+            squares.append(squares[-1] + part * part)
+        exactly = [(totals, sum(map(abs, parts))), (squares, squares[-1])]
+        for (high, rest), (sum_of, size) in zip([sums[:2], sums[2:]], exactly, strict=True):
+            assert (np.abs(rest) <= 2.0**-53 * np.abs(high)).all()
+            for a, b, c in zip(high.tolist(), rest.tolist(), sum_of, strict=True):
+                assert abs(Fraction(a) + Fraction(b) - c) <= n * Fraction(1, 2**104) * size
+        i = rng.integers(0, n, 50)
+        j = np.minimum(i + rng.integers(1, n + 1, 50), n)
+        ends = [(sums[0][at], sums[2][at]) for at in (i, j)]
+        for a, b, rough in zip(i.tolist(), j.tolist(), run_costs.rough_spreads(*ends, j - i), strict=True):
+            cost = squares[b] - squares[a] - (totals[b] - totals[a]) ** 2 / (b - a)
+            assert abs(Fraction(float(rough)) - cost) <= run_costs.rough_error(sums)
