@@ -1,4 +1,4 @@
-"""Flows as a table: TopDown with origins as regions and destinations as an attribute, beside InfTDA.
+"""Flows as tables: TopDown and BlueDown, with destinations as an attribute of origins, beside InfTDA.
 
 Commuters of New England by county, simulated noise, equal ε and δ. A row has the means of the L1 errors of
 the cells, of the sums by states, and of the states' totals as destinations; the largest error; the share of
@@ -17,6 +17,7 @@ from benchmarks.measuring import DATA, data_file
 from benchmarks.which_wins.flows import AREAS, DELTA, within
 from hierdp.data.commuting import FILE, STATES
 from hierdp.mechanisms.tabulation.mechanism import tabulate
+from hierdp.mechanisms.tabulation.methods import METHODS as TABULATIONS
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
 from hierdp.privacy.noise import SimulatedNoise
@@ -24,7 +25,7 @@ from hierdp.tables import Flows
 from hierdp.tables.tabulated import CrossTable
 from models.arithmetic.arrays import Ints
 
-METHODS = ("InfTDA", "TDA_L2", "TopDown")
+METHODS = ("InfTDA", "TDA_L2", "TopDown", "BlueDown")
 
 
 def run(
@@ -48,20 +49,18 @@ def released(flows: Flows, true: Ints, method: str, epsilon: float, noise: Simul
     """The cells of a release, origins by destinations."""
     origins, destinations = flows.axes
     made: Ints = np.zeros_like(true)
-    if method == "TopDown":
+    if method in TABULATIONS:
         names = [str(name) for name in destinations.names[-1]]
         state = np.asarray(destinations.tree.levels[-1])
         groups = {
             str(name): [names[i] for i in np.flatnonzero(state == k)]
             for k, name in enumerate(destinations.names[1])
         }
-        plan = plan_of(
-            {
-                "attributes": {"destination": names},
-                "recodes": {"state": {"attribute": "destination", "categories": groups}},
-                "queries": ["total", "state", "destination"],
-            }
-        )
+        given: dict[str, Any] = {"attributes": {"destination": names}, "queries": ["total", "destination"]}
+        if method != "BlueDown":  # which would not use answers about states
+            given["recodes"] = {"state": {"attribute": "destination", "categories": groups}}
+            given["queries"].insert(1, "state")
+        plan = plan_of(given)
         table: Any = tabulate(
             CrossTable(origins, {"destination": names}, true), plan, epsilon, DELTA, noise, method
         ).table

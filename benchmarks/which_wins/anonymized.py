@@ -1,12 +1,17 @@
-"""Groups by size after Suresh 2019 (anonymized histograms): small sizes by Hc, large groups by Hg.
+"""Groups by size after Suresh 2019 (anonymized histograms): small sizes by Hc, large ones by Hg.
 
-He counts groups of at least r entities for every r up to T, about the square root of the number of
-entities, and lists the sizes of larger groups. Here the numbers of groups are public, as in Kuo et al. 2018,
-so that both parts get the whole ε: one entity more moves a group from size s to s + 1, which changes either
-one of the counts of groups of at least r ≤ T entities, or one of the sizes above T by 1 in their sorted list.
-How many of these are listed in a leaf is its noisy number of groups of at least T. (His split smooths the
-boundary instead, and has a third of ε for each part.) T is one for all leaves, from a noisy number of
-entities with ε/20. Leaves add up.
+Exact is the split of arXiv 1910.03553: counts of groups of at least r entities for every r up to T, about
+the square root of the number of entities, and the sizes of larger groups in order. One entity more moves a
+group from size s to s + 1, which changes either one of the counts of groups of at least r ≤ T entities, or
+one of the sizes above T by 1 in their sorted list.
+
+The rest is not his. He hides how many groups there are, so that the number of entities, the boundary, which
+he smooths by noise, and the sizes have a third of ε each. Here numbers of groups are public, as in Kuo et
+al. 2018, so both parts have the whole ε, but for ε/20 for the number of entities, from which T, one for all
+leaves, is computed. How many sizes are listed in a leaf is its noisy number of groups of at least T. For ε <
+1 he has fewer, coarser small sizes, which lowers the order of the error from √n/ε to √(n ln(1/ε)/ε), the
+least possible (Manurangsi 2022): left out, so rows for ε = 0.1 are of the split alone. Isotonic fits are
+those of Hc and Hg. Leaves add up; he has no hierarchy.
 """
 
 from __future__ import annotations
