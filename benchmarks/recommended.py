@@ -1,8 +1,15 @@
 """How often the recommended method is within 10 % of the best, on the settings of `which_wins`.
 
-A setting's table is not seen: errors are predicted from its shape (``shape``: regions, totals, the number
-of groups or of cells that are not empty, the largest size), or from a random half of its persons, trips or
-groups (``half``), which stands for last year's table. The best is that of the committed rows of `which_wins`.
+A setting's table is not seen. Errors are predicted:
+
+- ``shape``: from made-up tables of its shape: regions, totals, the number of groups or of cells that are not
+  empty, the largest size.
+- ``half``: from a random half of its persons, trips or groups.
+- ``other``: from a public table of the same kind that has none of them (`OTHERS`), where there is one.
+- ``sorted``, ``shuffled``: from the same bins in another order; together with the table's own they show what
+  no rule can know from the shape (`ceiling`).
+
+The best is that of the committed rows of `which_wins`.
 """
 
 from __future__ import annotations
@@ -15,14 +22,19 @@ import numpy as np
 
 from benchmarks.measuring import DATA
 from benchmarks.which_wins import KINDS, read
-from benchmarks.which_wins.flows import DELTA, FLOWS
+from benchmarks.which_wins.flows import DELTA, FLOWS, within
 from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import SIZES
-from hierdp.choosing import Shape, errors
+from hierdp.choosing import Shape, errors, scaled
 from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.tables import Flows
+from hierdp.data import AIRPORTS
+from hierdp.data.commuting import FILE, STATES
+from hierdp.demo import MAX_SIZE, UNKNOWN
+from hierdp.reproduce.zhang2014.data import REBUILT
+from hierdp.tables import Flows, GroupSizes, flows, group_sizes
 
 RESULTS = Path(__file__).parent / "results" / "recommended.parquet"
 
@@ -36,16 +48,16 @@ TINY = 1e-9
 def by_shape(kind: str, case: Any) -> Shape:
     """A made-up table of the shape of a case."""
     if kind == "flows":
-        table = made_up_flows(case.table, case.table.total, case.table.counts.size)
-        return Shape(kind, table)
+        cells = case.table.counts.size
+        return Shape(kind, lambda run: made_up_flows(case.table, case.table.total, cells, run))
     if kind == "sizes":
         runs = case.counts.runs
         largest = min(int(runs.sizes.max()), case.max_size)
         groups, entities = int(runs.groups[0]), int(runs.capped(case.max_size).people[0])
-        table = made_up_groups(case.counts.hierarchy, groups, max(entities, groups), largest)
-        return Shape("groups", table, case.max_size)
-    counts = case.counts
-    return Shape("bins", made_up_bins(counts.shape, int(counts.sum()), int((counts > 0).sum())))
+        places, most = case.counts.hierarchy, max(entities, groups)
+        return Shape("groups", lambda run: made_up_groups(places, groups, most, largest, run), case.max_size)
+    shape, total, filled = case.counts.shape, int(case.counts.sum()), int((case.counts > 0).sum())
+    return Shape("bins", lambda run: made_up_bins(shape, total, filled, run))
 
 
 def by_half(kind: str, case: Any, seed: int = 5) -> Shape:
@@ -56,7 +68,7 @@ def by_half(kind: str, case: Any, seed: int = 5) -> Shape:
         counts = 2 * rng.binomial(table.counts, 0.5)
         there = counts > 0
         half = Flows(table.axes, table.axis_names, table.cells[there], counts[there], table.unknown)
-        return Shape(kind, half)
+        return Shape(kind, lambda _: half)
     if kind == "sizes":
         places, runs = case.counts.hierarchy, case.counts.runs
         leaves = places.tree.nodes_of(len(places.levels) - 1)
@@ -65,19 +77,86 @@ def by_half(kind: str, case: Any, seed: int = 5) -> Shape:
             sizes, counts = runs.of(leaf)
             counts = 2 * rng.binomial(counts, 0.5)
             rows.append((sizes[counts > 0], counts[counts > 0]))
-        return Shape("groups", SizeRuns(places, Runs.from_rows(rows).summed_up(places.tree)), case.max_size)
-    return Shape("bins", 2 * rng.binomial(case.counts, 0.5))
+        halves = SizeRuns(places, Runs.from_rows(rows).summed_up(places.tree))
+        return Shape("groups", lambda _: halves, case.max_size)
+    counts = 2 * rng.binomial(case.counts, 0.5)
+    return Shape("bins", lambda _: counts)
 
 
-BY = {"shape": by_shape, "half": by_half}
+OTHERS = {
+    "flights": "flights-2014.parquet",
+    "New England": slice(6, 9),
+    "Northeast": slice(9, 14),
+    "HEPTH": "PATENT.n4096.npy",
+    "INCOME": "GrossCompenMDSalary1.npy",
+    "GOWALLA-2D": "twitter_256_256.npy",
+}
+"""A table of the same kind for some: the flights from Portland and Seattle in 2014 (the R package
+pnwflights14: `aircraft`, `origin`, `destination`, `flights`), the commuters of the Middle Atlantic and the
+East North Central states, and others of DPBench: citations of patents, salaries in Maryland, tweets."""
 
 
-def chosen(by: str, kind: str, case: Any, runs: int) -> Iterator[dict[str, Any]]:
+def by_other(kind: str, case: Any, data: Path, elsewhere: Path) -> Shape | None:
+    """Another table of the same kind, if there is one; bins are brought to the table's total."""
+    other = OTHERS.get(case.data)
+    if other is None:
+        return None
+    if isinstance(other, slice):
+        commuters = within(data / FILE, tuple(STATES)[other])
+        return Shape(kind, lambda _: commuters)
+    if kind == "flows":
+        axes = {"origin": ["origin"], "destination": ["destination"]}
+        flights = flows(elsewhere / other, axes=axes, count="flights")
+        return Shape(kind, lambda _: flights)
+    if kind == "sizes":
+        aircraft = SizeRuns.of(by_aircraft(elsewhere / other))
+        return Shape("groups", lambda _: aircraft, case.max_size)
+    counts = scaled(np.load(elsewhere / other).astype(np.int64), int(case.counts.sum()))
+    return Shape("bins", lambda _: counts)
+
+
+def by_aircraft(path: Path) -> GroupSizes:
+    """Aircraft by their number of flights to each airport, as in the demo."""
+    import pandas as pd
+
+    airports = pd.read_parquet(AIRPORTS)
+    served = airports[airports.airport.isin(pd.read_parquet(path, columns=["destination"])["destination"])]
+    places = Hierarchy.from_columns(served, ["zone", "airport"], "USA", "nation")
+    return group_sizes(
+        path, regions=places, region="destination", group=["aircraft", "destination"], entities="flights",
+        max_size=MAX_SIZE, unknown=UNKNOWN,
+    )  # fmt: skip
+
+
+def by_order(how: str, case: Any) -> Shape | None:
+    """The same bins, sorted or shuffled, of the files as they are."""
+    if case.data in REBUILT:
+        return None
+    counts = np.sort(case.counts.ravel())[::-1]
+    if how == "shuffled":
+        counts = np.random.default_rng(0).permutation(counts)
+    return Shape("bins", lambda _: counts.reshape(case.counts.shape))
+
+
+BY = ("shape", "half", "other", "sorted", "shuffled")
+
+
+def shape_of(by: str, kind: str, case: Any, data: Path, elsewhere: Path | None) -> Shape | None:
+    """What a case is predicted from; None if there is nothing of this kind."""
+    if by == "other":
+        return None if elsewhere is None else by_other(kind, case, data, elsewhere)
+    if by in ("sorted", "shuffled"):
+        return by_order(by, case) if kind == "histograms" else None
+    return by_shape(kind, case) if by == "shape" else by_half(kind, case)
+
+
+def chosen(shape: Shape, by: str, case: Any, runs: int) -> Iterator[dict[str, Any]]:
     """The predicted errors of a case's methods: a row for each level, metric and method."""
     import pandas as pd
 
-    found = pd.DataFrame([each._asdict() for each in errors(BY[by](kind, case), case.epsilon, DELTA, runs)])
-    each = found.groupby(["level", "metric", "method"], sort=False).error.mean()
+    found = pd.DataFrame([each._asdict() for each in errors(shape, case.epsilon, DELTA, runs)])
+    each = found.groupby(["level", "metric", "method"], sort=False).error.agg(["mean", "count"])
+    each = each["mean"][each["count"] == runs]  # a method may be too slow on some tables
     for (level, metric, method), error in each.items():
         yield {
             "by": by, "figure": getattr(case, "figure", ""), "data": case.data,
@@ -86,26 +165,50 @@ def chosen(by: str, kind: str, case: Any, runs: int) -> Iterator[dict[str, Any]]
         }  # fmt: skip
 
 
+KEYS = ["figure", "data", "at", "epsilon", "level", "metric"]
+
+
+def measured() -> Any:
+    """The errors of `which_wins`, with what each is over the least of its setting."""
+    found = means(read())
+    found = found[(found.method != BOUND) & found.kind.isin((SIZES, FLOWS, HISTOGRAMS))].copy()
+    found["at"] = found["at"].fillna(-1)
+    floor = found["mean"].clip(lower=TINY)
+    found["times"] = floor / floor.groupby([found[name] for name in KEYS]).transform("min")
+    return found[[*KEYS, "kind", "method", "times"]]
+
+
 def hits(predicted: Any) -> Any:
     """For each prediction and setting: the recommended method, and its measured error over the least."""
-    measured = means(read())
-    measured = measured[(measured.method != BOUND) & measured.kind.isin((SIZES, FLOWS, HISTOGRAMS))].copy()
-    keys = ["figure", "data", "at", "epsilon", "level", "metric"]
-    for table in (measured, predicted):
-        table["at"] = table["at"].fillna(-1)
-    floor = measured["mean"].clip(lower=TINY)
-    measured["times"] = floor / floor.groupby([measured[name] for name in keys]).transform("min")
-    both = predicted.merge(measured[[*keys, "kind", "method", "times"]], on=[*keys, "method"])
-    best = both.groupby(["by", *keys], sort=False).predicted.idxmin()
+    both = predicted.assign(at=predicted["at"].fillna(-1)).merge(measured(), on=[*KEYS, "method"])
+    best = both.groupby(["by", *KEYS], sort=False).predicted.idxmin()
     return both.loc[best].reset_index(drop=True)
+
+
+def ceiling(predicted: Any) -> float:
+    """The share of histograms, as they are, sorted and shuffled, that one method can be good for.
+
+    All three have the same shape, so any rule that sees only the shape names the same method for them.
+    """
+    import pandas as pd
+
+    orders = predicted[predicted.by.isin(("sorted", "shuffled"))].assign(at=-1.0)
+    floor = orders.predicted.clip(lower=TINY)
+    orders["times"] = floor / floor.groupby([orders[name] for name in ("by", *KEYS)]).transform("min")
+    own = measured()
+    own = own[(own.kind == HISTOGRAMS) & own.data.isin(orders.data)].assign(by="own")
+    both = pd.concat([orders, own])
+    good = (both.times <= CLOSE).groupby([both[name] for name in (*KEYS, "method")]).sum()
+    return float(good.groupby(level=KEYS).max().mean() / 3)
 
 
 def run(
     *,
     data: Annotated[Path, "a folder with the data"] = DATA,
+    elsewhere: Annotated[Path | None, "a folder with public tables of the same kinds"] = None,
     results: Annotated[Path, "a file for the predictions, which grows"] = RESULTS,
-    runs: int = 3,
-    by: Annotated[tuple[str, ...], f"of: {', '.join(BY)}"] = tuple(BY),
+    runs: int = 5,
+    by: Annotated[tuple[str, ...], f"of: {', '.join(BY)}"] = BY,
     only: Annotated[tuple[str, ...], "of: sizes, flows, histograms"] = ("sizes", "flows", "histograms"),
 ) -> Iterator[dict[str, Any]]:
     import pandas as pd
@@ -114,7 +217,9 @@ def run(
     for way in by:
         for kind in only:
             for case in KINDS[kind][0](data, 0):
-                rows = pd.DataFrame(list(chosen(way, kind, case, runs)))
+                if (shape := shape_of(way, kind, case, data, elsewhere)) is None:
+                    continue
+                rows = pd.DataFrame(list(chosen(shape, way, case, runs)))
                 here = list(rows.columns[:5])
                 old = made if made.empty else made[~made[here].fillna(-1).apply(tuple, axis=1).isin(
                     set(rows[here].fillna(-1).apply(tuple, axis=1)))]  # fmt: skip

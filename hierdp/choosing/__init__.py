@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.choosing import methods
-from hierdp.choosing.made_up import ALIKE, check_cells, made_up_bins, made_up_flows, made_up_groups
+from hierdp.choosing.made_up import check_cells, made_up_bins, made_up_flows, made_up_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError, listed, unknown_name
@@ -43,12 +43,17 @@ STEPS = (0.1, 0.3, 3.0, 10.0)
 
 DEPTH = "levels, the root's included"
 DEPTHS = (2, 3, 4)
-LIKENESS = "bins that are alike"
+ROUGHNESS = "roughness of neighbouring bins"
+ROUGH = (0.0, 0.01, 0.1, 1.0)
 UNDECIDED = (
-    "The shape does not decide, as it does not say whether neighbours are alike: give public data (`like`)."
+    "The shape does not decide, as it does not say whether neighbours are alike (roughness 0) or unrelated "
+    "(1): give public data (`like`)."
 )
 
 CONFIDENCE = 0.95
+
+CLOSE = 1.1
+"""A method is kept if its error is at most this times the least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +88,20 @@ class Recommendation:
             places = [f"{one.method} at {one.value:g}" for one in other.itertuples()]
             kept = f"{changed}: {self.method} from {here.value.min():g} to {here.value.max():g}"
             found.append(f"{changed}: " + ", ".join(places) if places else kept)
-        if not self.flips.keeps[self.flips.changed == LIKENESS].all():
+        if not self.flips.keeps[self.flips.changed == ROUGHNESS].all():
             found.append(UNDECIDED)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A made-up or public table, and how it is made again with other numbers: by what is changed, to what."""
+    """A public table, or made-up ones, and how they are made with other numbers: by what is changed, to what.
+
+    - table: of each run; made-up ones of one shape are as different as tables of it may be.
+    """
 
     kind: str
-    table: Any
+    table: Callable[[int], Any]
     max_size: int = 0
     others: Mapping[str, Sequence[tuple[float, Callable[[], Shape]]]] | None = None
 
@@ -118,7 +126,8 @@ def recommend(
 ) -> Recommendation:
     """Rank all methods that answer a question, by simulated releases of a table that is not secret.
 
-    The table is made up from its shape (`hierdp.choosing.made_up`), or a public table of the same kind.
+    The tables are made up from the shape (`hierdp.choosing.made_up`), another one for each run; or a public
+    table of the same kind is taken.
 
     Parameters
     ----------
@@ -151,7 +160,7 @@ def recommend(
     like : table, optional
         In place of `total`, `groups`, `filled` and `largest`: public data of the same kind. Groups: one row
         each, with the columns of the levels (`levels` are their names) and `size`. Flows: as for a release.
-        Bins: a row for each, in order.
+        Bins: a row for each, in order; with `total`, thinned or multiplied to it.
     count : str
         The column of counts, with `like`.
     runs : int
@@ -196,12 +205,10 @@ def recommend(
     flips = []
     for name, value, make in progress.steps(steps, "other settings", len(steps)):
         try:
-            there = make()
+            here = ranked(make(), metric, level, value if name == "ε" else epsilon, delta, runs)
         except InputError:  # no table has such a shape
             continue
-        at = value if name == "ε" else epsilon
-        here = ranked(there, metric, level, at, delta, max(1, runs // 2))
-        keeps = bool(here.alike[here.method == best].any())
+        keeps = bool((here.times_best[here.method == best] <= CLOSE).any())
         method = best if keeps else str(here.method[0])
         flips.append({"changed": name, "value": value, "method": method, "keeps": keeps})
     import pandas as pd
@@ -239,6 +246,7 @@ def ranked(shape: Shape, metric: str, level: int | str, epsilon: float, delta: f
         level = int(known[level])
     here = found[(found.metric == metric) & (found.level == (level if level >= 0 else found.depth + level))]
     each = here.groupby("method", sort=False).error.agg(["mean", "std", "count"]).reset_index()
+    each = each[each["count"] == runs]  # a method may be too slow on some tables
     factor = stats.t.ppf(0.5 + CONFIDENCE / 2, max(runs - 1, 1)) / math.sqrt(runs)
     half = factor * each["std"] if runs > 1 else np.nan
     made = pd.DataFrame({"method": each.method, "error": each["mean"], "low": each["mean"] - half})
@@ -254,14 +262,19 @@ def ranked(shape: Shape, metric: str, level: int | str, epsilon: float, delta: f
 def errors(shape: Shape, epsilon: float, delta: float, runs: int) -> Iterator[methods.Error]:
     """Of every method, on every level."""
 
-    def noise(query: str, run: int) -> Any:
-        return noise_for(0, shape.kind, query, run)
+    for run in range(runs):
+        table = shape.table(run)
 
-    if shape.kind == "groups":
-        return methods.errors_of_groups(shape.table, shape.max_size, epsilon, runs, noise)
-    if shape.kind == "flows":
-        return methods.errors_of_flows(shape.table, epsilon, delta, runs, noise)
-    return methods.errors_of_bins(shape.table, epsilon, runs, noise)
+        def noise(query: str, _: int, run: int = run) -> Any:
+            return noise_for(0, shape.kind, query, run)
+
+        if shape.kind == "groups":
+            found = methods.errors_of_groups(table, shape.max_size, epsilon, 1, noise)
+        elif shape.kind == "flows":
+            found = methods.errors_of_flows(table, epsilon, delta, 1, noise)
+        else:
+            found = methods.errors_of_bins(table, epsilon, 1, noise)
+        yield from (each._replace(run=run) for each in found)
 
 
 def shape_of_groups(
@@ -282,20 +295,20 @@ def shape_of_groups(
     if like is not None:
         public = _groups_like(like, levels)
         check_cells(public.hierarchy.tree.size * (max_size + 1))
-        return Shape("groups", public, max_size)
+        return Shape("groups", lambda _: public, max_size)
     assert total is not None
     assert groups is not None
     places = levels if isinstance(levels, Hierarchy) else regions_of(levels)
     check_cells(places.tree.size * (max_size + 1))
     most, mean = min(largest or max_size, max_size), total / groups
-    made = Shape("groups", made_up_groups(places, groups, total, most), max_size)
 
-    def other(number: int, there: Hierarchy) -> Shape:
-        return replace(made, table=made_up_groups(there, number, round(number * mean), most))
+    def of(number: int, there: Hierarchy = places) -> Shape:
+        entities = round(number * mean)
+        return Shape("groups", lambda run: made_up_groups(there, number, entities, most, run), max_size)
 
-    numbers = [(groups * step, partial(other, max(1, round(groups * step)), places)) for step in STEPS]
-    depths = [(depth, partial(other, groups, there)) for depth, there in _deeper(places)]
-    return replace(made, others={"number of groups": numbers, DEPTH: depths})
+    numbers = [(groups * step, partial(of, max(1, round(groups * step)))) for step in STEPS]
+    depths = [(depth, partial(of, groups, there)) for depth, there in _deeper(places)]
+    return replace(of(groups), others={"number of groups": numbers, DEPTH: depths})
 
 
 def shape_of_flows(
@@ -306,14 +319,15 @@ def shape_of_flows(
 
     _check_complete("flows", {"axes": axes}, {"total": total}, like)
     if like is not None:
-        return Shape("flows", _flows_like(like, axes, count))
+        public = _flows_like(like, axes, count)
+        return Shape("flows", lambda _: public)
     assert total is not None
     shape = flows_of(axes)
     possible = math.prod(int(axis.tree.level_sizes[-1]) for axis in shape.axes)
     many = max(1, min(possible, total) // 2) if filled is None else filled
 
     def of(cells: float, there: Flows = shape) -> Shape:
-        return Shape("flows", made_up_flows(there, total, max(1, round(cells))))
+        return Shape("flows", lambda run: made_up_flows(there, total, max(1, round(cells)), run))
 
     deeper = [dict(_deeper(axis)) for axis in shape.axes]
     depths = [
@@ -334,18 +348,20 @@ def shape_of_bins(
     if len(sizes) > 2 or min(sizes) < 1:
         raise InputError(f"bins {sizes}: give their number, along one or two dimensions")
     if like is not None:
-        return Shape("bins", _bins_like(like, sizes, count))
+        public = _bins_like(like, sizes, count)
+        public = public if total is None else scaled(public, total)
+        return Shape("bins", lambda _: public)
     assert total is not None
     many = max(1, min(math.prod(sizes), total) // 2) if filled is None else filled
 
-    def of(filled: float, alike: float = ALIKE) -> Shape:
-        return Shape("bins", made_up_bins(sizes, total, max(1, round(filled)), alike))
+    def of(filled: float, rough: float | None = None) -> Shape:
+        return Shape("bins", lambda run: made_up_bins(sizes, total, max(1, round(filled)), run, rough))
 
     return replace(
         of(many),
         others={
             "bins that are not empty": [(many * step, partial(of, many * step)) for step in STEPS],
-            LIKENESS: [(ALIKE * step, partial(of, many, ALIKE * step)) for step in STEPS],
+            ROUGHNESS: [(rough, partial(of, many, rough)) for rough in ROUGH],
         },
     )
 
@@ -398,6 +414,14 @@ def _groups_like(like: Any, levels: Any) -> SizeRuns:
     leaves = int(places.tree.level_sizes[-1])
     rows = [np.unique(sizes[at == leaf], return_counts=True) for leaf in range(leaves)]
     return SizeRuns(places, Runs.from_rows(rows).summed_up(places.tree))
+
+
+def scaled(counts: Ints, total: int) -> Ints:
+    """Counts of another total: some persons, at random from a fixed seed, or each several times."""
+    share = total / max(int(counts.sum()), 1)
+    if share < 1:
+        return np.asarray(np.random.default_rng(0).binomial(counts, share), dtype=np.int64)
+    return np.asarray(np.rint(counts * share), dtype=np.int64)
 
 
 def _bins_like(like: Any, sizes: tuple[int, ...], count: str) -> Ints:

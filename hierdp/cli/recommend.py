@@ -32,7 +32,8 @@ OPTIONS: Mapping[str, click.Option] = {
         ["--bins"], required=True, metavar="NUMBER[,NUMBER]",
         help="The number of bins along each dimension."),
     "total": click.Option(
-        ["--total"], type=click.IntRange(min=1), metavar="NUMBER", help="Entities, trips or persons, about."),
+        ["--total"], type=click.IntRange(min=1), metavar="NUMBER",
+        help="Entities, trips or persons, about. Bins of --like are brought to this total."),
     "groups": click.Option(
         ["--groups"], type=click.IntRange(min=1), metavar="NUMBER", help="Groups, about."),
     "max_size": click.Option(
@@ -80,8 +81,8 @@ def _options(kind: str) -> list[click.Parameter]:
 def command_of_kind(kind: str) -> LazyCommand:
     """The command of a kind of table."""
     help = (
-        f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of a "
-        "made-up table of this shape, or of a public one."
+        f"The best method for {KINDS[kind]}: of all that answer the question, by simulated releases of "
+        "made-up tables of this shape, or of a public one."
     )
     return LazyCommand(kind, partial(_recommend, kind), help, partial(_options, kind))
 
