@@ -300,7 +300,8 @@ def factor(values: ArrayLike) -> tuple[Ints, Names]:
     elif not hasattr(raw, "dtype"):  # NumPy would convert a NaN among strings to "nan"; object arrays do not
         raw = pd.Series(list(raw), dtype=object)
     codes, found = pd.factorize(raw)
-    texts: Iterable[str | None] = map(_text, found)
+    are_texts = isinstance(found.dtype, pd.StringDtype)  # iterating would make an Arrow scalar of each
+    texts: Iterable[str | None] = map(_text, found.tolist() if are_texts else found)
     again, names = pd.factorize(np.array([*texts, None], dtype=object))  # None: for code -1, as above
     return again.astype(np.int64)[codes], np.asarray(names, dtype=object)
 

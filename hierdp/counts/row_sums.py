@@ -42,7 +42,7 @@ def _sums(table: DataFrame, layout: Layout, regions: Regions) -> str:
 
     category, labels = np.zeros(len(table), np.int64), list[NDArray[Any]]()
     for column in layout.categories:
-        codes, known = pd.factorize(table[column].to_numpy(), use_na_sentinel=False)
+        codes, known = pd.factorize(table[column], use_na_sentinel=False)
         category = category * len(known) + codes
         labels.append(np.asarray(known))
     categories = math.prod(map(len, labels))
