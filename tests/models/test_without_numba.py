@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 
 import models
-from models import ConstrainedInference, Isotonic, NonNegativeInference, Segmentation, instances
+from models import (
+    Chebyshev,
+    ConstrainedInference,
+    FixedSum,
+    Isotonic,
+    NonNegativeInference,
+    Segmentation,
+    chebyshev,
+    fixed_sum,
+    instances,
+)
 from models import constrained_inference as inference
-from models.arithmetic import distance, exact, places, run_costs
+from models.arithmetic import distance, exact, places, run_costs, segments
 from models.certificate import FLOAT_TOLERANCE
 from models.witnesses import few_runs, isotonic_prices, node_prices, ordered_runs, sorted_runs
 from models.witnesses import non_negative_prices as prices_of
@@ -276,3 +286,38 @@ def test_running_sums_and_rough_costs_are_within_their_bounds(n):
         for a, b, rough in zip(i.tolist(), j.tolist(), run_costs.rough_spreads(*ends, j - i), strict=True):
             cost = squares[b] - squares[a] - (totals[b] - totals[a]) ** 2 / (b - a)
             assert abs(Fraction(float(rough)) - cost) <= run_costs.rough_error(sums)
+
+
+@pytest.mark.parametrize("seeds", quick([range(100), range(100, 1_000)]), ids=str)
+def test_segments_in_array_operations_are_as_in_a_loop(seeds, monkeypatch):
+    """Segments of any length, some of them empty, across several pieces; answers optimal and not."""
+    monkeypatch.setattr(segments, "PIECE", 4)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        noisy, totals, offsets = Chebyshev.random(rng, int(rng.integers(1, 60))).data
+        x = np.asarray(fast.answer(FixedSum(noisy, totals, 2, offsets))[0])
+        if seed % 3 == 0:
+            x = np.maximum(x + rng.integers(-1, 2, x.size), 0)
+        w = None if seed % 2 else rng.integers(1, 4, x.size)
+        cheapest, costliest, sums, sizes, distances = np.zeros((5, totals.size), np.int64)
+        loop, arrays = run(
+            fixed_sum._end_units,
+            fixed_sum._end_units_in_arrays,
+            (x, noisy, w, offsets, -(2**62), cheapest, costliest),
+        )
+        assert loop[0] == arrays[0]
+        np.testing.assert_array_equal(arrays[1][-2], loop[1][-2])
+        if not loop[0]:
+            np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
+        loop, arrays = run(fixed_sum._sums, fixed_sum._sums_in_arrays, (noisy, offsets, sums, sizes))
+        np.testing.assert_array_equal(arrays[1][-2:], loop[1][-2:])
+        loop, arrays = run(segments.adds_up, segments._adds_up_in_arrays, (x, totals, offsets))
+        assert loop[0] == arrays[0]
+        given = x, noisy, offsets, distances
+        loop, arrays = run(chebyshev._largest_changes, chebyshev._changes_in_arrays, given)
+        np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
+        if (np.add.reduceat(np.append(x, 0), offsets[:-1]) * (np.diff(offsets) > 0) == totals).all():
+            own = loop[1][-1]
+            given = noisy, totals, offsets, np.maximum(own + rng.integers(-1, 1, own.size), 0), own
+            loop, arrays = run(chebyshev._ruled_out, chebyshev._ruled_out_in_arrays, given)
+            np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
