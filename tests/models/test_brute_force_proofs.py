@@ -319,7 +319,8 @@ def judged(problem, seeds, most=None, search=True):
         seen.add(key)
         least = min(cost for _, cost in answers)
         slack = max(near(cost) for _, cost in answers)
-        best = list({claim.x.tobytes(): claim for claim, cost in answers if cost <= least + slack}.values())
+        ties = sorted((pair for pair in answers if pair[1] <= least + slack), key=lambda pair: pair[1])
+        best = list({claim.x.tobytes(): claim for claim, _ in ties}.values())
         others = sorted((pair for pair in answers if pair[1] > least + slack), key=lambda pair: pair[1])
         first = prove(best[0].model, best[0].x)
 
@@ -329,8 +330,9 @@ def judged(problem, seeds, most=None, search=True):
         for k, claim in enumerate(best[:BEST]):
             proof = first if k == 0 else proof_of(claim.model, claim.x)
             proof = proof if proof.optimal or k == 0 else prove(claim.model, claim.x)
-            tally.optima += 1
-            tally.unproved += [] if proof.optimal else [(seed, claim)]
+            if proof.optimal or k == 0 or not slack:  # others in floats may cost a little more
+                tally.optima += 1
+                tally.unproved += [] if proof.optimal else [(seed, claim)]
         chosen = [*others[:1], *(others[k] for k in rng.integers(0, len(others) or 1, OTHERS - 1) if others)]
         for claim, _ in chosen:
             proof = proof_of(claim.model, claim.x)
