@@ -31,7 +31,7 @@ def solve_block_inference(model: BlockInference) -> tuple[Array, None]:
         return x, None
     used = weights[weights > 0].astype(float)
     rounded = float(np.abs(noisy).max()) * float(used.max()) / float(used.min()) * np.finfo(float).eps
-    if rounded > 1e-3:
+    if rounded > 1e-6:
         x = np.asarray(model.tree.sum_up(x[model.tree.leaves]))
         x += _solved(model, noisy - model.workload.answers(x))
     return x, None
