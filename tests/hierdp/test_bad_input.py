@@ -312,7 +312,7 @@ CALLS = {
         lambda: Hierarchy.from_columns({"s": ["A", "B"], "c": ["a", "a"]}, ["s", "c"]), "has two parents"
     ),
     "a mechanism that there is not": (lambda: release(ROWS, "groups", epsilon=1), "no mechanism 'groups'"),
-    "an option of another": (lambda: of_sizes(delta=1e-8), "group-size takes no delta"),
+    "an option of another": (lambda: of_sizes(branching=2), "group-size takes no branching"),
     "an option that is missing": (
         lambda: release(ROWS, "group-size", epsilon=1, group=["g"]), "group-size needs max_size"
     ),

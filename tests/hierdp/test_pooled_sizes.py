@@ -14,6 +14,7 @@ from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.count_of_counts import estimates, pooled
 from hierdp.mechanisms.count_of_counts.mechanism import measured
 from hierdp.mechanisms.count_of_counts.plan import plan_of
+from hierdp.privacy.budget import Allowed
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved
@@ -91,7 +92,7 @@ def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
         taken = iter(noisy)
         noise.make = lambda counts: counts + np.array([next(taken) for _ in counts])
         steps = Steps()
-        made = measured(places, data.runs.groups, 1.0, Measuring(data.runs, noise), steps, plan)
+        made = measured(places, data.runs.groups, Allowed(1.0), Measuring(data.runs, noise), steps, plan)
         (step,) = steps.kept
         assert step.solution.certificate.optimal
         return *map(list, made.runs.of(1)), step.model

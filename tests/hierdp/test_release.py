@@ -142,7 +142,7 @@ def test_release_records_where_regions_come_from():
             {},
             "no mechanism 'group-sizes'; did you mean 'group-size'\\? There are .*'top-down'",
         ),
-        ("group-size", {"delta": 1e-8}, "group-size takes no delta; it takes group, .*window"),
+        ("group-size", {"branching": 2}, "group-size takes no branching; it takes delta, group, .*window"),
         ("group-size", {"first": "a"}, "group-size takes no first"),
         ("group-size", {"group": ["g"]}, "group-size needs max_size"),
         ("top-down", {"axes": {"a": ["s"]}}, "top-down needs delta"),
