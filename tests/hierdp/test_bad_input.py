@@ -109,7 +109,7 @@ COMMANDS = {
     "δ NaN": (FLOWS.replace("1e-8", "nan"), "delta is nan"),
     "δ in words": (FLOWS.replace("1e-8", "tiny"), "delta must be a number, got 'tiny'"),
     "no δ": (FLOWS.replace("--delta 1e-8", ""), "Missing option '--delta'"),
-    "δ where there is none": (SIZES + " --delta 1e-8", "No such option"),
+    "δ where there is none": (RANGES + " --delta 1e-8", "No such option"),
     "no size": (SIZES.replace("--max-size 5", "--max-size 0"), "--max-size must be a whole number from 1"),
     "half a size": (SIZES.replace("--max-size 5", "--max-size 1.5"), "'1.5' is not a valid integer"),
     "too many sizes": (SIZES.replace("--max-size 5", "--max-size 2147483647"), "choose a smaller --max-size"),
