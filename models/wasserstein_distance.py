@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import exact, rounding
@@ -17,7 +16,7 @@ from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, LEFT, Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
+from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import random_noisy
 from models.witnesses.scaled import scaled
 
@@ -163,14 +162,12 @@ class WassersteinDistance:
         """The program above; d comes first."""
         lengths, crossing, unit = self.steps
         n = lengths.size
-        entries = np.append(1.0, -exact.floats(lengths))
-        matrix = scipy.sparse.csr_matrix((entries, np.arange(n + 1), [0, n + 1]), (1, n + 1))
-        inexact = lengths.dtype == object or (exact.is_exact(lengths) and exact.reach(lengths) > 2**53)
+        entries = np.zeros(n + 1, np.int64), np.arange(n + 1), np.append(1, -lengths)
         least = exact.objects((Fraction(abs(part), unit) for part in crossing.tolist()), (n,))
         return Program(
             "WassersteinDistance",
             [Block("distance", (1,), -INFINITY, INFINITY), Block("crossing", (n,), least, INFINITY)],
-            [Rows("moves", matrix, np.zeros(1), np.full(1, INFINITY), bool(inexact))],
+            [rows_of("moves", (1, n + 1), entries, 0.0, INFINITY)],
             [Term("linear", np.zeros(1, np.int64))],
         )
 

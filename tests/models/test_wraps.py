@@ -51,6 +51,7 @@ SEEDS = {
     "SparsestChebyshev": (2, 20, 32),
     "StrategySDP": (23,),
     "TreeChebyshev": (2, 26, 35),
+    "WassersteinDistance": (2, 11),
     "WorkloadRounding": (2, 28),
 }
 """Seeds of the quick test, on which the model was wrong once; 1 and 2 for other models."""
