@@ -114,9 +114,10 @@ class WassersteinDistance:
 
     @cached_property
     def least(self) -> tuple[Number, float]:
-        """The distance, and a bound on its rounding: 0 unless places are floats.
+        """The distance, and a bound on its rounding.
 
-        Each length and each share is rounded a few times, and so are their products.
+        It is exact unless places are floats, and also if the bound is too wide to prove anything, as for a
+        short way on a long line. Lengths and shares are rounded a few times, and so are their products.
         """
         z = self._line[1]
         if exact.is_exact(z):
@@ -125,7 +126,9 @@ class WassersteinDistance:
         lengths = z[1:] - z[:-1]
         total, whole = float((lengths * np.abs(shares)).sum()), float(lengths.sum())
         lost = lengths.size * rounding.LEAST if whole else 0.0
-        return total, rounding.of_total(lengths.size, total) + 2 * wrong * whole + lost
+        error = rounding.of_total(lengths.size, total) + 2 * wrong * whole + lost
+        proves = error <= FLOAT_TOLERANCE / 8 * max(self._unit, total)
+        return (total, error) if proves else (self._exactly, 0.0)
 
     @cached_property
     def _exactly(self) -> int | Fraction:
@@ -196,7 +199,7 @@ class WassersteinDistance:
         """What must cross each step of the line; time of a sort.
 
         Exact if the answer is no float, or the places are not: weights in floats are fractions. Otherwise
-        lengths and weights are rounded, with a bound on the error (`models.arithmetic.rounding`). Needs no
+        lengths and weights are rounded, with a bound on the error (`least`). Needs no
         witness: the potentials that prove the bound rise from neighbour to neighbour by the length of the
         step where F > G, and fall by it where F < G.
 
@@ -213,9 +216,9 @@ class WassersteinDistance:
             return infeasible(claimed, broken)
         if not isinstance(claimed, float):
             return judge(claimed, claimed - self._exactly, True, {}, LEFT)
-        if exact.is_exact(self._line[1]):
-            return judge_exactly(Fraction(claimed), self._exactly, False, {}, LEFT, self._unit)
         least, error = self.least
+        if not isinstance(least, float):
+            return judge_exactly(Fraction(claimed), least, False, {}, LEFT, self._unit)
         return judge(claimed, claimed - least, False, {}, LEFT, rounding.Rounding(error, self._unit))
 
     @property
@@ -229,7 +232,8 @@ class WassersteinDistance:
         claimed = self.objective(x)
         if not isinstance(claimed, float):
             return self._exactly, 0.0
-        return self.least[0], FLOAT_TOLERANCE * max(self._unit, claimed) + self.least[1]
+        least, error = self.least
+        return least, FLOAT_TOLERANCE * max(self._unit, claimed) + error
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

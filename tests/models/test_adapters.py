@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from models import Isotonic, MinCostFlow, adapters
+from models import Isotonic, MinCostFlow, WassersteinDistance, adapters
 from models.testing import instances
 from solvers import assert_optimal, fast, prove
 from tests.marks import quick
@@ -241,3 +241,11 @@ def test_masses_without_a_sign_are_masses():
     assert proof_of(claim).optimal
     large = [2.0**63, 2.0**63]  # whole, and beyond what the exact model takes
     assert not proof_of(adapters.emd([[0, 2.0**63], [2.0**63, 0]], large, large, [[0, 1], [1, 0]])).optimal
+
+
+def test_a_short_way_on_a_long_line_is_proved():
+    """The bound on rounding grows with the line; where it says nothing, the distance is computed exactly."""
+    model = WassersteinDistance([1 / 3, 0.0], [0.1, 0.1, 9e15, 0.0], [2, 1], [0.1, 1e-8, 0.1, 1e300])
+    assert model.certificate([2 / 9]).optimal
+    assert not model.certificate([0.23]).optimal
+    assert not model.certificate([0.21]).optimal
