@@ -1,17 +1,17 @@
-"""Groups by size after Suresh 2019 (anonymized histograms): small sizes by Hc, large ones by Hg.
+"""Groups by size, split near the square root of the entities: small sizes by Hc, large ones by Hg.
 
-Exact is the split of arXiv 1910.03553: counts of groups of at least r entities for every r up to T, about
-the square root of the number of entities, and the sizes of larger groups in order. One entity more moves a
-group from size s to s + 1, which changes either one of the counts of groups of at least r ≤ T entities, or
-one of the sizes above T by 1 in their sorted list.
+The problem is that of anonymized histograms (Suresh 2019, arXiv 1910.03553). **This is not his algorithm**,
+whose text was not available: its steps, constants and shares of ε are not reproduced, and these rows show
+nothing about it. Known of it, from Ghazi et al. 2022 (Anonymized Histograms in Intermediate Privacy Models),
+is that it uses the counts of groups of at least r entities, and that its L1 error is O(√(n ln(1/ε)/ε)) for
+n entities, the least possible order for ε < 1 (Manurangsi 2022).
 
-The rest is not his. He hides how many groups there are, so that the number of entities, the boundary, which
-he smooths by noise, and the sizes have a third of ε each. Here numbers of groups are public, as in Kuo et
-al. 2018, so both parts have the whole ε, but for ε/20 for the number of entities, from which T, one for all
-leaves, is computed. How many sizes are listed in a leaf is its noisy number of groups of at least T. For ε <
-1 he has fewer, coarser small sizes, which lowers the order of the error from √n/ε to √(n ln(1/ε)/ε), the
-least possible (Manurangsi 2022): left out, so rows for ε = 0.1 are of the split alone. Isotonic fits are
-those of Hc and Hg. Leaves add up; he has no hierarchy.
+Here counts of groups of at least r entities are measured for every r up to T, the square root of the entities
+per leaf, and the sizes of larger groups in order. One entity more moves a group from size s to s + 1, which
+changes either one of the counts of groups of at least r ≤ T entities, or one of the sizes above T by 1 in
+their sorted list; so both parts have the whole ε, but for ε/20 for the number of entities, from which T, one
+for all leaves, is computed. Numbers of groups are public, as in Kuo et al. 2018. How many sizes are listed in
+a leaf is its noisy number of groups of at least T. Isotonic fits are those of Hc and Hg. Leaves add up.
 """
 
 from __future__ import annotations
