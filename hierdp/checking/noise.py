@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,32 +112,39 @@ def _evidence(twice: RedundantSums) -> Iterator[tuple[bool, float]]:
     if not off.size:
         return
     own = 0.0 if twice.own is None else twice.own.variance
-    fresh = counts * twice.law.variance + (own if twice.chosen_of is None else 0.0)
+    beside = twice.own if twice.chosen_of is None else None
+    fresh = counts * twice.law.variance + (0.0 if beside is None else own)
     if fresh.min() > 0.01:  # otherwise there is hardly any noise to test
-        kinds, first, each = np.unique(counts, return_index=True, return_counts=True)
-        reached, of_kind = float((off**2 / fresh).sum()), fresh[first]
+        kinds, each = np.unique(counts, return_counts=True)
+        reached, of_kind = float((off**2 / fresh).sum()), tuple(kinds.tolist())
         scales = [c for c in LITTLE if c <= max(64.0, STEEPEST * float(fresh.min()))]
-        yield True, max(-c * reached - _expected(twice, kinds, of_kind, each, c) for c in scales)
+        yield (
+            True,
+            max(-c * reached - float(each @ _expected(twice.law, beside, of_kind, c)) for c in scales),
+        )
     if twice.chosen_of is None or twice.chosen_of:
         deviations = np.sqrt(counts * twice.law.variance + own)
         yield False, _mean([_much(twice, off, counts, deviations, c) for c in MUCH])
 
 
-def _expected(twice: RedundantSums, kinds: Ints, fresh: Floats, each: Ints, c: float) -> float:
-    """The logarithm of what `exp(−c · off² / fresh)` is expected to be, all multiplied."""
+@lru_cache(maxsize=len(LITTLE) * 8)  # queries of a level have the same laws and numbers of children
+def _expected(law: CountNoise, own: CountNoise | None, kinds: tuple[int, ...], c: float) -> Floats:
+    """ln E exp(−c · D² / Var D), for the noise D of each number of counts, and of the parent's own if any."""
+    counts = np.array(kinds)
+    fresh = counts * law.variance + (0.0 if own is None else own.variance)
     points = int(FINEST * max(1.0, math.sqrt(c / 64))) // 2 + 1
     normal = np.linspace(0, 9, points)  # both sides are the same
     weights = np.exp(-(normal**2) / 2)
     weights[1:] *= 2
     weights /= weights.sum()
-    found = 0.0
-    for part in np.array_split(np.arange(kinds.size), -(-kinds.size * points // AT_ONCE)):
+    found = []
+    for part in np.array_split(np.arange(counts.size), -(-counts.size * points // AT_ONCE)):
         at = np.sqrt(2 * c / fresh[part])[:, None] * normal
-        heights = twice.law.characteristic(at) ** kinds[part, None]
-        if twice.own is not None and twice.chosen_of is None:
-            heights = heights * twice.own.characteristic(at)
-        found += float(each[part] @ np.log(heights @ weights))
-    return found
+        heights = law.characteristic(at) ** counts[part, None]
+        if own is not None:
+            heights = heights * own.characteristic(at)
+        found.append(np.log(heights @ weights))
+    return np.concatenate(found)
 
 
 def _much(twice: RedundantSums, off: Floats, counts: Ints, deviations: Floats, c: float) -> float:

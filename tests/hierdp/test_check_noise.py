@@ -10,7 +10,7 @@ import pytest
 
 from hierdp import Measurements, SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, check
-from hierdp.checking.noise import LITTLE, MUCH, _expected, _much, check_noise
+from hierdp.checking.noise import LITTLE, MUCH, _evidence, _expected, _much, check_noise
 from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement
@@ -70,7 +70,7 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
     twice = RedundantSums("", np.zeros(1), law, counts, own)
     variance = np.array([count * law.variance + (own.variance if own else 0)])
     for c in LITTLE:
-        start, rate = -_expected(twice, counts, variance, np.ones(1, int), c), c / variance
+        start, rate = -_expected(law, own, (count,), c)[0], c / variance
         assert (np.exp(start - rate * at.astype(float) ** 2) * mass).sum() == pytest.approx(1, rel=1e-6)
     for c in MUCH:
         found = [_much(twice, np.array([float(d)]), counts, np.sqrt(variance), c) for d in at]
@@ -83,11 +83,11 @@ def test_evidence_is_one_on_average_at_most(law, own, count):
 @pytest.mark.parametrize("at_once", [1, 10**6])
 def test_sums_of_several_numbers_of_counts_are_expected_as_each_alone(at_once, monkeypatch):
     monkeypatch.setattr("hierdp.checking.noise.AT_ONCE", at_once)
-    law, kinds, each = LAWS[2], np.array([1, 2, 5, 9]), np.array([4, 1, 3, 7])
-    twice, fresh = RedundantSums("", np.zeros(1), law, kinds, None), kinds * law.variance
-    alone = [_expected(twice, kinds[k], fresh[k], each[k], 4.0) for k in (slice(k, k + 1) for k in range(4))]
-    together = _expected(twice, kinds, fresh, each, 4.0)
-    assert together == pytest.approx(math.fsum(alone), rel=1e-12)  # sums of a few floats of one sign
+    expected, law, kinds = _expected.__wrapped__, LAWS[2], (1, 2, 5, 9)  # without what it keeps
+    alone = [expected(law, None, (kind,), 4.0)[0] for kind in kinds]
+    assert expected(law, None, kinds, 4.0) == pytest.approx(
+        alone, rel=1e-12
+    )  # of some thousand positive floats
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -97,9 +97,11 @@ def test_no_constant_raises_the_evidence_of_too_little(law, shift):
     at, mass = in_all(law, 2)
     counts = np.array([2])
     twice = RedundantSums("", np.zeros(1), law, counts, CountNoise(False, 50.0), chosen_of=0)
+    public = twice._replace(own=None, chosen_of=None)
+    assert [one for one in _evidence(twice) if one[0]] == [one for one in _evidence(public) if one[0]]
     for c in LITTLE:
         variance = np.array([2 * law.variance])
-        start = -_expected(twice, counts, variance, np.ones(1, int), c)
+        start = -_expected(law, None, (2,), c)[0]
         found = start - c * (at + shift).astype(float) ** 2 / variance
         assert (np.exp(found) * mass).sum() <= 1 + 1e-9
 
