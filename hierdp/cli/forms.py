@@ -217,6 +217,28 @@ def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, A
     return {keyword.name: given["shares"] or given[keyword.name]}
 
 
+def _shares(keyword: Keyword, text: str) -> list[click.Option]:
+    plan = "In place of --share: the TOML file of an optimal plan; see `hierdp plan`, --plan-out."
+    return [
+        _flag(keyword, text),
+        click.Option(["--plan", "plan"], type=Input(readable=False), metavar="FILE.toml", help=plan),
+    ]
+
+
+def _planned_shares(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if given["plan"] is None:
+        return {keyword.name: given[keyword.name] or None}
+    if given[keyword.name]:
+        raise click.UsageError("give --share or --plan, not both")
+    from hierdp.mechanisms.option import read_toml
+
+    found = read_toml(given["plan"])
+    shares = found.get(keyword.name)
+    if set(found) != {keyword.name} or not isinstance(shares, list):
+        raise click.UsageError(f"--plan {given['plan']}: it must have a list `{keyword.name}`, and no more")
+    return {keyword.name: shares}
+
+
 FORMS: dict[str | None, Form] = {
     "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
@@ -233,6 +255,7 @@ FORMS: dict[str | None, Form] = {
         lambda *_: planned_axis_flags(), lambda keyword, given: {keyword.name: planned_axes(given)}
     ),
     "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
+    "shares": Form(_shares, _planned_shares),
     "name or shares": Form(_name_or_shares, _which_of_both),
 }
 """The forms, by the `form` of an `Option`."""

@@ -51,7 +51,7 @@ class Expected:
     noise : str
         The law of their noise.
     plan : mapping, optional
-        The optimal plan, if one was asked for: an option `plan` of the release.
+        The optimal plan, if one was asked for: the option `plan` of tabulation, or `shares` of others.
     """
 
     method: str
@@ -160,15 +160,14 @@ def best_shares(
     weights: Sequence[float],
     sensitivities: Sequence[float],
     shares: Sequence[float] | None,
-    *,
-    gaussian: bool = False,
+    noise: str,
 ) -> list[float]:
     """The shares of levels with the least weighted sum of the noise's variances, proved by `BudgetSplit`.
 
     - weights: above 0; one for each level that is measured, from the top.
     - sensitivities: of the levels' queries.
     - shares: must not be given, too.
-    - gaussian: whether variances are in proportion to 1/ρ, rather than 1/ε².
+    - noise: the law; variances of Gaussian noise are in proportion to 1/ρ, others to 1/ε².
 
     Raises `InputError` if there is not one positive finite weight for each level, or shares are given, too.
     """
@@ -184,7 +183,7 @@ def best_shares(
     if not all(0 < weight < math.inf for weight in weights):
         raise InputError("`optimize`: weights must be positive and finite")
     variances = [float(w) * float(s) ** 2 for w, s in zip(weights, sensitivities, strict=True)]
-    found = solve(BudgetSplit(variances, 1.0, [1.0] * len(variances) if gaussian else None))
+    found = solve(BudgetSplit(variances, 1.0, [1.0] * len(variances) if noise == GAUSSIAN else None))
     assert found.x is not None
     return [float(share) for share in found.x]
 
@@ -192,6 +191,11 @@ def best_shares(
 def shares_note(shares: Sequence[float]) -> str:
     """The shares, as options of the release."""
     return "Optimized, and proved; for the release: " + " ".join(f"--share {share:.4g}" for share in shares)
+
+
+def shares_plan(shares: Sequence[float] | None, optimize: Sequence[float] | None) -> dict[str, Any] | None:
+    """The optimal plan, as options of the release; None if none was asked for."""
+    return None if optimize is None or shares is None else {"shares": list(shares)}
 
 
 PlannedLevels = Annotated[

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, cleandoc, formatannotation, signature
 from numbers import Integral, Real
+from pathlib import Path
 from textwrap import fill
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -241,3 +243,16 @@ def _words(hint: Any) -> str:
         each = _words(get_args(hint)[0])
         return ("a text or " if each == WORDS[str] else "") + f"a list of {each.removeprefix('a ')}s"
     return WORDS[hint]
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The entries of a plan's file.
+
+    Raises `InputError` if there is no such file, or it is not a TOML file in UTF-8.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as wrong:
+        raise InputError(f"the plan {str(path)!r} cannot be read: {wrong.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise InputError(f"the plan {str(path)!r} is not a TOML file in UTF-8: {wrong}") from None

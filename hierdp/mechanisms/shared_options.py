@@ -61,6 +61,17 @@ Region = Annotated[
 ]
 Root = Annotated[str, Option("Name of the root region, above all others.", "NAME")]
 
+Shares = Annotated[
+    Sequence[float] | None,
+    Option(
+        "The relative part of a level in the budget; one for each level that is measured, from the top (with "
+        "unbounded neighbours of top-down, the total first). Default: equal parts.",
+        "NUMBER",
+        flag="--share",
+        form="shares",
+    ),
+]
+
 # Rows without a region.
 
 Unknown = Annotated[

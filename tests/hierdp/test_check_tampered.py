@@ -305,6 +305,9 @@ TIED = {
         )
     },
     "groups, the merging": ("count-of-counts", {**SIZES, "max_size": 9}, setting(merge="plain")),
+    "sizes, the shares": (
+        "group-size", {**SIZES, "max_size": 4, "shares": [1, 2, 3]}, setting(shares=[3.0, 2.0, 1.0])
+    ),
     "groups, the shares": ("count-of-counts", {**SIZES, "max_size": 9}, setting(shares=[1.0, 2.0, 3.0])),
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Optimal plans: the variance is that of least squares, no other split has less, a release runs them."""
 
+import json
 import math
 import tomllib
 from fractions import Fraction
@@ -13,7 +14,7 @@ from scipy.optimize import brentq
 
 from benchmarks.residual_planner import ADULT
 from benchmarks.residual_planner import plan as of_residuals
-from hierdp import SimulatedNoise, plan, release
+from hierdp import SimulatedNoise, check, plan, release
 from hierdp.cli.app import main
 from hierdp.cli.plan import toml_of
 from hierdp.errors import InputError
@@ -245,6 +246,81 @@ def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights()
             plan("count-of-counts", optimize=wrong, **sizes)
     with pytest.raises(InputError, match="not both"):
         plan("count-of-counts", optimize=[1, 1, 1], shares=[1, 1, 1], **sizes)
+    for delta, shares in ((None, [1 / 6, 1 / 3, 1 / 2]), (1e-6, [1 / 14, 4 / 14, 9 / 14])):
+        made = plan("group-size", optimize=[1, 8 if delta is None else 16, 27 if delta is None else 81],
+                    max_size=3, delta=delta, **sizes)  # fmt: skip
+        assert made.plan["shares"] == pytest.approx(shares)  # BudgetSplit's answer, in floats
+
+
+HOMES = pd.DataFrame(
+    {"home": np.arange(240), "state": np.repeat(list("AB"), 120), "county": np.arange(240) // 20}
+)
+PEOPLE = HOMES.loc[HOMES.index.repeat(np.arange(240) % 5)]
+SIZES = {"group": ["home"], "groups": HOMES, "levels": ["state", "county"], "max_size": 4}
+
+
+@pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_optimal_shares_of_group_sizes_lower_the_errors_asked_for(method, delta):
+    """Of the planned noise, and of released counts at the counties, which have most of the weight."""
+    weights = np.array([1, 1, 1000])
+    how = {
+        "epsilon": 3.0,
+        "delta": delta,
+        "max_size": 4,
+        "levels": ["state=2", "county=12"],
+        "method": method,
+    }
+    best, equal = plan("group-size", optimize=weights.tolist(), **how), plan("group-size", **how)
+    cost, before = (weights @ one.table["noise_deviation"].to_numpy() ** 2 for one in (best, equal))
+    assert cost < before
+    true = np.bincount(np.arange(240) % 5, minlength=5) / 12  # 4 homes of each size in each county
+
+    def error(shares):
+        made = [
+            release(PEOPLE, "group-size", **SIZES, method=method, epsilon=3.0, delta=delta, shares=shares,
+                    noise=SimulatedNoise(seed)).table["groups"].to_numpy()[-60:].reshape(12, 5)
+            for seed in range(10)
+        ]  # fmt: skip
+        return np.mean((np.array(made) - true) ** 2)
+
+    # Of these seeds the ratio is 0.13 to 0.57.
+    assert error(best.plan["shares"]) < 0.8 * error(None)
+
+
+def test_uneven_shares_weigh_levels_by_their_noise():
+    """A whole weight for each level, in the ratio of ρ, or ε²; equal shares leave the paper's program."""
+    for delta, weights in ((None, [1, 4, 9]), (1e-6, [1, 2, 3])):
+        made = release(PEOPLE, "group-size", **SIZES, epsilon=1.0, delta=delta, shares=[1, 2, 3],
+                       method="M_H^dp", noise=SimulatedNoise(0))  # fmt: skip
+        ratios = np.asarray(made.steps[-1].model.weights) / made.steps[-1].model.weights[0]
+        assert ratios.tolist() == pytest.approx(weights, rel=1e-3)  # whole weights have three digits
+    even = release(PEOPLE, "group-size", **SIZES, epsilon=1.0, shares=[2, 2, 2], noise=SimulatedNoise(0))
+    assert even.steps[-1].model.weights is None
+
+
+def test_a_plan_of_shares_is_written_and_released(tmp_path):
+    HOMES.to_csv(tmp_path / "homes.csv", index=False)
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    file = str(tmp_path / "optimal.toml")
+    for mechanism in ("group-size", "count-of-counts"):
+        shape = ["--levels", "state:2,county:12", "--max-size", "4", "--epsilon", "1"]
+        done = CliRunner().invoke(
+            main, ["plan", mechanism, *shape, *("--optimize 1 " * 2).split(), "--optimize", "8",
+                   "--plan-out", file, "--overwrite"])  # fmt: skip
+        assert done.exit_code == 0, done.output
+        own = ["--group", "home", "--groups", str(tmp_path / "homes.csv"), "--levels", "state,county",
+               "--max-size", "4", "--epsilon", "1"]  # fmt: skip
+        words = ["release", mechanism, str(tmp_path / "people.csv"), *own, "--plan", file,
+                 "--overwrite", "--out", str(tmp_path / mechanism)]  # fmt: skip
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+        spent = json.loads((tmp_path / mechanism / "manifest.json").read_text())["budget"]["spends"]
+        assert [one["epsilon"] for one in spent] == pytest.approx([0.25, 0.25, 0.5])
+        assert [line for line in check(tmp_path / mechanism) if line.verdict == "FAILS"] == []
+        assert "--share or --plan, not both" in CliRunner().invoke(main, [*words, "--share", "1"]).output
+    (tmp_path / "optimal.toml").write_text("attributes = 3")
+    assert "a list shares" in " ".join(CliRunner().invoke(main, words).output.replace("`", "").split())
 
 
 @pytest.mark.parametrize(

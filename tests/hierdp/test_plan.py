@@ -305,7 +305,7 @@ def words_of(mechanism):
             continue
         if flag == "--zero" and mechanism != "top-down":
             values = ["age=old"]
-        elif flag == "--share" and mechanism in ("top-down", "count-of-counts"):
+        elif flag == "--share" and mechanism in ("top-down", "count-of-counts", "group-size"):
             values = ["1"] * (4 if mechanism == "top-down" else 3)
         else:
             number = isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)

@@ -85,6 +85,10 @@ CASES = {
             "delta": 1e-6,
         },
     ),
+    "group-size, shares": (
+        "group-size",
+        {**LEVELS, "groups_from_data": True, "max_size": 4, "shares": [1, 3]},
+    ),
     "group-size": ("group-size", {**LEVELS, "groups_from_data": True, "max_size": 4}),
     "group-size, entities": (
         "group-size",

@@ -31,6 +31,7 @@ CASES = [
     ),
     ("count-of-counts", {"method": "Hg", "max_size": 5, "shares": [1, 3]}),
     ("count-of-counts", {"size_budget": 0.1}),
+    ("group-size", {"method": "M_H^dp", "max_size": 5, "shares": [1, 3]}),
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from hierdp.mechanisms.expected import (
     frame,
     places_of,
     shares_note,
+    shares_plan,
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.privacy.budget import GAUSSIAN, Allowed
@@ -61,10 +61,7 @@ def expected(
     group_budget: Annotated[
         float | None, Option("The part of ε (or ρ) for the numbers of groups.", "NUMBER", above=0)
     ] = None,
-    shares: Annotated[
-        Sequence[float] | None,
-        Option("The relative part of a level, from the root. Default: equal.", "NUMBER", flag="--share"),
-    ] = None,
+    shares: shared.Shares = None,
     optimize: LevelWeights = None,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
@@ -83,7 +80,7 @@ def expected(
     if optimize is not None:
         there = levels_of(places, planned(shares=None).in_parts_of(allowed.loss, epsilon), allowed)
         measured = [share.sensitivity(one.sensitivity) for _, one, share in there]
-        shares = best_shares(optimize, measured, shares, gaussian=allowed.noise == GAUSSIAN)
+        shares = best_shares(optimize, measured, shares, allowed.noise)
         notes.insert(0, shares_note(shares))
     plan = planned(shares=shares)
     budgets_of(plan, epsilon)
@@ -105,4 +102,4 @@ def expected(
                 "size_variance": 1 / (one.precision(law) * unit),
             }
         )
-    return Expected(plan.name, frame(rows), tuple(notes), epsilon)
+    return Expected(plan.name, frame(rows), tuple(notes), epsilon, plan=shares_plan(shares, optimize))

@@ -133,15 +133,7 @@ def from_table(
             above=0,
         ),
     ] = None,
-    shares: Annotated[
-        Sequence[float] | None,
-        Option(
-            "The relative part of a level in the rest of ε or ρ; one per level, from the root. Default: "
-            "equal parts.",
-            "NUMBER",
-            flag="--share",
-        ),
-    ] = None,
+    shares: shared.Shares = None,
 ) -> Release:
     """Release a table's groups by size: `hierdp.tables.sizes.group_runs`, then `count_of_counts`."""
     names = _level_names(levels, regions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,8 +30,9 @@ def _run(
     epsilon: float,
     backend: str | None = None,
     delta: float | None = None,
+    shares: Sequence[float] | None = None,
 ) -> Release:
-    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend), delta)
+    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend), delta, shares=shares)
 
 
 def _cases() -> Iterator[Case]:
@@ -62,6 +63,8 @@ def _cases() -> Iterator[Case]:
     for method, tables in (("M_c^dp", alone), ("M_H^dp", square)):
         run = partial(_run, method=method, epsilon=ZCDP, delta=DELTA)
         yield case(method, f"{joins}; zCDP", tables, run=run)
+    run = partial(_run, method="M_c^dp", epsilon=EPSILON, shares=(1, 3))
+    yield case("M_c^dp", "an entity joins the only group; uneven shares", alone, run=run)
 
 
 def _run_read(data: GroupSizes, size: int, **budget: Any) -> Release:

@@ -32,7 +32,16 @@ def rerun(
     allowed = Allowed.stated(manifest["budget"])
     try:
         counts, again = released_sizes(
-            places, groups, sizes, allowed, measure, solve, method, window, grouping
+            places,
+            groups,
+            sizes,
+            allowed,
+            measure,
+            solve,
+            method,
+            window,
+            grouping,
+            settings.get("shares"),
         )
     except NotProved as apart:
         raise Differs(str(apart)) from None

@@ -9,12 +9,16 @@ import numpy as np
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
+    LevelWeights,
     PlannedLevels,
     PlannedRegions,
     RowsOfAPerson,
+    best_shares,
     deviation,
     frame,
     places_of,
+    shares_note,
+    shares_plan,
 )
 from hierdp.mechanisms.group_size.mechanism import queries
 from hierdp.mechanisms.group_size.post_processing import METHODS
@@ -27,6 +31,11 @@ NOTE = (
     "and no bound on it is known. The noise is that before post-processing."
 )
 
+ALIKE = (
+    "weighs all levels alike, whatever their noise: uneven shares may make its counts less accurate, "
+    "those of the levels with large shares included. M_c^dp and M_H^dp weigh levels by their noise."
+)
+
 
 @documented
 def expected(
@@ -37,12 +46,21 @@ def expected(
     levels: PlannedLevels = None,
     regions: PlannedRegions = None,
     method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "M_c^dp",
+    shares: shared.Shares = None,
+    optimize: LevelWeights = None,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level of a release of groups by size."""
     chosen, places = checked(method, SolverOptions(), METHODS), places_of(levels, regions)
     allowed = Allowed.of(epsilon, delta, rows_per_person)
-    plan = queries(places, max_size + 1, allowed, chosen)
+    notes = [NOTE]
+    if optimize is not None:
+        measured = [query.sensitivity for query in queries(places, max_size + 1, allowed, chosen)]
+        shares = best_shares(optimize, measured, shares, allowed.noise)
+        notes.insert(0, shares_note(shares))
+        if chosen.cumulative and not chosen.fitted:
+            notes.append(f"{chosen.name} {ALIKE}")
+    plan = queries(places, max_size + 1, allowed, chosen, shares)
     rows = [
         {
             "level": level,
@@ -56,4 +74,12 @@ def expected(
         for level, (name, query) in enumerate(zip(places.levels, plan, strict=True))
     ]
     answers = 2 if chosen.cumulative else 1
-    return Expected(chosen.name, frame(rows), (NOTE,), epsilon, answers=answers, noise=allowed.noise)
+    return Expected(
+        chosen.name,
+        frame(rows),
+        tuple(notes),
+        epsilon,
+        answers=answers,
+        noise=allowed.noise,
+        plan=shares_plan(shares, optimize),
+    )

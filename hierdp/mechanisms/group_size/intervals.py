@@ -51,7 +51,9 @@ class GroupSizeIntervals:
         size, allowed = settings["max_size"] + 1, Allowed.stated(manifest["budget"])
         noisy, _ = answered(
             self.release,
-            lambda measure: noisy_sizes(places, settings["groups"], size, allowed, measure, method),
+            lambda measure: noisy_sizes(
+                places, settings["groups"], size, allowed, measure, method, settings.get("shares")
+            ),
         )
         return noisy
 

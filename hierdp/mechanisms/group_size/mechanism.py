@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, persons_of, rows_of
 from hierdp.mechanisms.public import public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.weights import whole_weights
 from hierdp.metrics.group_sizes import constraint_violations
-from hierdp.privacy.budget import GEOMETRIC, Allowed, Ledger, PersonRows, Spend, split
+from hierdp.privacy.budget import GEOMETRIC, Allowed, Ledger, PersonRows, split
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
@@ -86,6 +87,7 @@ def from_table(
             "Truncate domains to the noisy count ± this number. Default: no truncation.", "NUMBER", least=0
         ),
     ] = None,
+    shares: shared.Shares = None,
 ) -> Release:
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
@@ -109,7 +111,7 @@ def from_table(
         )
     ]
     # The list gives the only reference away, so that the true counts do not take memory during solving.
-    made = group_size(data.pop(), epsilon, noise, method, solver, delta, rows_of(persons))
+    made = group_size(data.pop(), epsilon, noise, method, solver, delta, rows_of(persons), shares)
     return public.of(counting(made, entities))
 
 
@@ -121,6 +123,7 @@ def group_size(
     solver: SolverOptions | None = None,
     delta: float | None = None,
     person: PersonRows | None = None,
+    shares: Sequence[float] | None = None,
 ) -> Release:
     """Release noisy counts of groups by size, made whole, non-negative and consistent over the tree.
 
@@ -129,7 +132,7 @@ def group_size(
     data : GroupSizes
         True counts by region and size.
     epsilon : float
-        The budget, divided equally over the levels, including the root's.
+        The budget, divided equally over the levels, including the root's, unless there are `shares`.
     noise : Noise, optional
         Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
     method : str
@@ -140,6 +143,9 @@ def group_size(
         With it, (ε, δ) is converted to ρ-zCDP, and the noise is Gaussian.
     person : PersonRows, optional
         The most rows of a person, who has the budget.
+    shares : sequence of float, optional
+        The relative parts of the levels in the budget, from the root. Where they differ, a level's counts
+        weigh in proportion to 1/scale² of its noise, except in M_c and M_c^r, which weigh all levels alike.
 
     Returns
     -------
@@ -149,7 +155,8 @@ def group_size(
     Raises
     ------
     InputError
-        If ε or δ is out of range, there is no such method, or it takes no such option.
+        If ε or δ is out of range, there is no such method, it takes no such option, or the shares do not
+        fit the levels.
     NotSolved
         If the chosen solver fails or runs out of time.
     """
@@ -159,7 +166,9 @@ def group_size(
     places, groups, sizes = data.hierarchy, data.groups, data.counts.shape[1]
     measure, steps = Measuring(data.counts, noise or ExactNoise()), Steps(chosen.solving(solver))
     del data  # `measure` forgets the true counts as soon as all is measured
-    counts, settings = released_sizes(places, groups, sizes, allowed, measure, steps, chosen, solver.window)
+    counts, settings = released_sizes(
+        places, groups, sizes, allowed, measure, steps, chosen, solver.window, shares=shares
+    )
     return Release(
         chosen.name,
         SizeTable(places, counts),
@@ -186,43 +195,67 @@ def released_sizes(
     method: GroupSizeMethod,
     window: int | None = None,
     grouping: Grouping | None = None,
+    shares: Sequence[float] | None = None,
 ) -> tuple[Ints, dict[str, Any]]:
     """Measure every level, then make the noisy counts whole, non-negative and consistent.
 
     - sizes: how many sizes there are, 0 included.
     - measure: answers queries about the true counts, shape (regions, sizes).
     - window, grouping: as in `post_process`.
+    - shares: as in `group_size`.
 
     Returns:
     - counts, int64 or int32 array, shape (regions, sizes)
     """
-    noisy, spend = noisy_sizes(places, groups, sizes, allowed, measure, method)
+    noisy, scales = noisy_sizes(places, groups, sizes, allowed, measure, method, shares)
     if window is None and method.name == "M_dp^OP":
-        window = paper_window(spend.scale, spend.noise)
-    counts = post_process(noisy, places, groups, method, solve, window, grouping, overwrite=True)
-    return counts, settings_of(places, counts, groups, method, window)
+        window = paper_window(max(scales), allowed.noise)
+    weights = _weights(scales, noisy, groups, window)
+    counts = post_process(noisy, places, groups, method, solve, window, grouping, True, weights)
+    return counts, settings_of(places, counts, groups, method, window, shares)
+
+
+def _weights(scales: Sequence[float], noisy: Ints, groups: int, window: int | None) -> Ints | None:
+    """Whole weights of the levels, in proportion to 1/scale²; None if all levels have the same noise."""
+    if len(set(scales)) == 1:
+        return None
+    path = Tree([[0]] * (len(scales) - 1))  # weights are by level
+    largest = float(abs(int(noisy.max()))) + abs(int(noisy.min())) + groups + (window or 0)
+    return whole_weights(path, np.array(scales) ** 2, largest)
 
 
 def noisy_sizes(
-    places: Hierarchy, groups: int, sizes: int, allowed: Allowed, measure: Measure, method: GroupSizeMethod
-) -> tuple[Ints, Spend]:
+    places: Hierarchy,
+    groups: int,
+    sizes: int,
+    allowed: Allowed,
+    measure: Measure,
+    method: GroupSizeMethod,
+    shares: Sequence[float] | None = None,
+) -> tuple[Ints, list[float]]:
     """Measure sizes, cumulative or not, one level at a time.
 
     Returns:
     - noisy, int64 array, shape (regions, sizes): of 32 bits if there are many, and these suffice for all of
       them and for the number of groups.
-    - spend: of one of the levels, which all have the same noise.
+    - scales: of the levels' noise.
     """
-    levels = [measure(query) for query in queries(places, sizes, allowed, method)]
+    levels = [measure(query) for query in queries(places, sizes, allowed, method, shares)]
     measure.end()
     kinds = [level.answers.dtype for level in levels]
     noisy = np.concatenate([level.answers for level in levels], dtype=np.result_type(narrow(groups), *kinds))
-    return noisy.reshape(-1, sizes), levels[0].spend
+    return noisy.reshape(-1, sizes), [level.spend.scale for level in levels]
 
 
-def queries(places: Hierarchy, sizes: int, allowed: Allowed, method: GroupSizeMethod) -> list[Query]:
-    """The queries: one for each level, with an equal share of ε or ρ."""
-    named = zip(places.levels, split(allowed.loss, len(places.levels)), strict=True)
+def queries(
+    places: Hierarchy,
+    sizes: int,
+    allowed: Allowed,
+    method: GroupSizeMethod,
+    shares: Sequence[float] | None = None,
+) -> list[Query]:
+    """The queries: one for each level, with its share of ε or ρ; by default, an equal one."""
+    named = zip(places.levels, split(allowed.loss, len(places.levels), shares), strict=True)
     return [
         _query(places.tree, level, sizes, name, allowed.part(share), method)
         for level, (name, share) in enumerate(named)
@@ -259,12 +292,17 @@ def measure(
     - loss: ε or, if the law of the noise is discrete Gaussian, ρ.
     """
     measuring, sizes = Measuring(data.counts, noise), data.counts.shape[1]
-    noisy, spend = noisy_sizes(data.hierarchy, data.groups, sizes, Allowed(loss, law), measuring, method)
-    return noisy, spend.scale
+    noisy, scales = noisy_sizes(data.hierarchy, data.groups, sizes, Allowed(loss, law), measuring, method)
+    return noisy, scales[0]
 
 
 def settings_of(
-    hierarchy: Hierarchy, counts: Any, groups: int, method: GroupSizeMethod, window: int | None
+    hierarchy: Hierarchy,
+    counts: Any,
+    groups: int,
+    method: GroupSizeMethod,
+    window: int | None,
+    shares: Sequence[float] | None = None,
 ) -> dict[str, Any]:
     """The settings for the manifest; `counts` are the released ones, shape (regions, sizes)."""
     return {
@@ -273,6 +311,7 @@ def settings_of(
         "groups": groups,
         "levels": list(hierarchy.levels),
         **({} if window is None else {"window": window}),
+        **({} if shares is None else {"shares": [float(share) for share in shares]}),
         **({} if method.consistent else _inconsistent(hierarchy, counts)),
     }
 

@@ -99,11 +99,16 @@ class GroupSizeMethod:
         apart = self.solving is _fast and window is None
         return execution.chunks(sizes, CELLS_A_BLOCK // regions if apart else sizes)
 
-    def model(self, places: Hierarchy, noisy: Ints, groups: int, window: int | None) -> Model:
-        """The program over all regions; `noisy` are cumulative sizes (Fig. 7) or counts by size (Fig. 3)."""
+    def model(
+        self, places: Hierarchy, noisy: Ints, groups: int, window: int | None, weights: Ints | None = None
+    ) -> Model:
+        """The program over all regions; `noisy` are cumulative sizes (Fig. 7) or counts by size (Fig. 3).
+
+        Only the latter takes weights of the levels.
+        """
         if self.cumulative and not self.fitted:
             return CumulativeQIP(places.tree, noisy, groups, integer=self.consistent)
-        return HierarchyQIP(places.tree, noisy, groups, integer=self.consistent, window=window)
+        return HierarchyQIP(places.tree, noisy, groups, self.consistent, window, weights)
 
 
 def post_process(
@@ -115,6 +120,7 @@ def post_process(
     window: int | None = None,
     grouping: Grouping | None = None,
     overwrite: bool = False,
+    weights: Ints | None = None,
 ) -> Ints:
     """A method's post-processing: counts by size, shape (nodes, sizes), from the measurement.
 
@@ -122,20 +128,23 @@ def post_process(
       the method.
     - grouping: which problems are solved together. Default: by their numbers.
     - overwrite: whether `noisy` may be overwritten by the result, which saves the memory of an array.
+    - weights, int64 array, shape (levels,): of squares, if the levels' noise differs. Then all sizes are made
+      consistent together.
 
     Raises `NotProved` if the answers of the blocks do not fit together; `NotSolved` if the chosen solver
     fails or runs out of time, or the window is too narrow.
     """
     together = grouping or Grouping()
     regions, sizes = noisy.shape
-    blocks = method.blocks(regions, sizes, window) if together.blocks else [slice(0, sizes)]
+    apart = together.blocks and weights is None
+    blocks = method.blocks(regions, sizes, window) if apart else [slice(0, sizes)]
     counts = noisy if overwrite else noisy.copy()
     if method.fitted:
         fit_regions(counts, places, groups, solve, together.batched)
     if len(blocks) > 1:
         consistent_blocks(method, places, counts, groups, solve, blocks, together.whole)
         return counts
-    model = method.model(places, counts, groups, window)
+    model = method.model(places, counts, groups, window, weights)
     try:
         step = solve(method.step, model)
     except NotSolved as none:

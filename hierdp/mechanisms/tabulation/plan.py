@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hierdp.errors import InputError, listed
+from hierdp.mechanisms.option import read_toml
 
 TOTAL, DETAILED = "total", "detailed"
 """The queries that every plan can name: one sum of all cells, and every cell alone."""
@@ -331,10 +332,7 @@ def _read(plan: str | Path) -> dict[str, Any]:
         raise InputError(
             f"no plan {str(plan)!r}: there is no such file, and hierdp comes with {listed(shipped())}"
         )
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
-        raise InputError(f"the plan {str(path)!r} is not a TOML file in UTF-8: {wrong}") from None
+    return read_toml(path)
 
 
 # --- entries, as options or in the form of the file ------------------------------------------------------

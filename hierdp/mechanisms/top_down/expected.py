@@ -23,6 +23,7 @@ from hierdp.mechanisms.expected import (
     frame,
     regions_of,
     shares_note,
+    shares_plan,
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.solver_options import SolverOptions, checked
@@ -33,7 +34,7 @@ from hierdp.mechanisms.top_down.post_processing import METHODS
 from hierdp.mechanisms.top_down.truth import levels
 from hierdp.mechanisms.top_down.unit import Unit
 from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import check_delta, check_epsilon
+from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.privacy.threshold import EXACT
@@ -88,10 +89,7 @@ def expected(
         bool, Option("With `trips`: all trips of one person are in different cells.")
     ] = False,
     bounded: shared.Bounded = True,
-    shares: Annotated[
-        Sequence[float] | None,
-        Option("Relative budget of a level, from the top. Default: equal.", "NUMBER", flag="--share"),
-    ] = None,
+    shares: shared.Shares = None,
     optimize: LevelWeights = None,
     zeros: Annotated[
         str | None,
@@ -139,7 +137,7 @@ def expected(
     if optimize is not None:
         there = [queries.level(data, depths, unit, 1.0, 1) for depths in depths_of(data.axes, order)[1:]]
         measured = there if bounded else [queries.total(unit, 1.0), *there]
-        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, gaussian=True)
+        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, GAUSSIAN)
     known_zeros = zeros_of(zeros, data)
     if total is not None:
         data = made_up(data, total, known_zeros)
@@ -174,7 +172,9 @@ def expected(
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
     notes = (UNKNOWN, more) if optimize is None or shares is None else (shares_note(shares), UNKNOWN, more)
-    return simulated(Expected(method, frame(rows), notes, epsilon, answers=1))
+    return simulated(
+        Expected(method, frame(rows), notes, epsilon, answers=1, plan=shares_plan(shares, optimize))
+    )
 
 
 def _public(source: Any, axes: Any, count: str | None) -> Flows:

@@ -108,15 +108,7 @@ def from_table(
         ),
     ] = False,
     bounded: shared.Bounded = True,
-    shares: Annotated[
-        Sequence[float] | None,
-        Option(
-            "Relative budget of a level; one per level, from the top (with unbounded neighbours, the total "
-            "first). Default: equal.",
-            "NUMBER",
-            flag="--share",
-        ),
-    ] = None,
+    shares: shared.Shares = None,
     zeros: Annotated[
         str | None,
         Option(
