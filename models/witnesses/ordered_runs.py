@@ -20,6 +20,9 @@ from models.arithmetic.segments import within
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
 
+_ENDS = 64
+"""As many columns at a time where array operations compute their costs."""
+
 
 def most_over(d: Floats, price: float, sums: Sums, starts: Ints, cost: float, lost: float) -> float:
     """A bound on the excess of ``d[n] − d[0]`` over the cost of any cut, rounding errors included.
@@ -150,3 +153,56 @@ def _layers_excess(d: Any, sums: Any) -> float:
     for r in range(most + 1):  # in the same order in Python and in machine code
         total += over[r]
     return total
+
+
+@_layers_excess.without_numba
+def _layers_excess_in_arrays(d: Any, sums: Any) -> float:
+    """As above, some ends at a time: costs within `rough_error` decide most pairs.
+
+    A pair is computed precisely unless its excess is certainly at most 0, or that of a pair found before. All
+    ends j of a block have w(i, j) ≥ w(i, first). Let u = 2^-53, D be the largest potential in size, and Q the
+    largest sum of squares. An excess is at most 2D. So all that is added and compared here is rounded by less
+    than u(8D + 4Q) in all, which `error` holds four times, beside the error of the rough costs.
+    """
+    most, n, (p, _, q, _) = d.shape[0] - 1, d.shape[1] - 1, sums
+    error = rough_error(sums) + 2.0**-49 * (2 * float(np.abs(d[np.isfinite(d)]).max()) + float(q.max()))
+    reach, rising = [], []
+    for r in range(1, most + 1):
+        above = d[r - 1, r - 1 : n]
+        reach.append(d[r, r:] - np.minimum.accumulate(above))
+        rising.append(bool((above[1:] >= above[:-1]).all()))
+    over, waiting = np.zeros(most + 1), 0
+    found: list[tuple[Ints, Ints, Ints]] = []
+    for first in range(1, n + 1, _ENDS):
+        end = min(first + _ENDS, n + 1)
+        j, i = np.arange(first, end)[:, None], np.arange(end - 1)
+        costs = rough_spreads((p[i], q[i]), (p[j], q[j]), np.maximum(j - i, 1)) - error
+        costs[i >= j] = np.inf
+        for r in range(1, min(most, end - 1) + 1):
+            start = max(first, r)
+            here, above, far = d[r, start:end], d[r - 1], float(reach[r - 1][start - r : end - r].max())
+            low = max(r - 1, first_below(costs[0, :first], far))
+            if low >= r and costs[0, low - 1] < far:
+                low = r - 1  # as above, bisections are not trusted
+            top = float(here.max())
+            high = r - 1 + end_below(above[r - 1 : end - 1], top) if rising[r - 1] else end - 1
+            if high < end - 1 and above[high] < top:
+                high = end - 1
+            if low >= high:
+                continue
+            doubtful = above[low:high] + costs[start - first :, low:high] < (here - over[r])[:, None]
+            at, places = np.divmod(np.flatnonzero(doubtful), high - low)
+            found.append((np.full(at.size, r), low + places, start + at))
+            waiting += at.size
+            if waiting > PIECE:
+                _raise(over, d, sums, found)
+                found, waiting = [], 0
+    if found:
+        _raise(over, d, sums, found)
+    return float(over.sum())
+
+
+def _raise(over: Floats, d: Floats, sums: Sums, pairs: list[tuple[Ints, Ints, Ints]]) -> None:
+    """Raise over[r] to the excess of some pairs (r, i, j)."""
+    r, i, j = map(np.concatenate, zip(*pairs, strict=True))
+    np.maximum.at(over, r, d[r, j] - (d[r - 1, i] + spreads(sums, i, j, (j - i).astype(float))))

@@ -27,6 +27,7 @@ from models.witnesses import few_runs, isotonic_prices, node_prices, ordered_run
 from models.witnesses import non_negative_prices as prices_of
 from models.witnesses.node_prices import NEVER
 from solvers import fast
+from solvers.fast import segment_paths
 from tests.marks import quick
 from tests.models.families import CONTRACTS
 
@@ -262,6 +263,46 @@ def test_potentials_are_compared_in_array_operations_as_in_a_loop(seeds, monkeyp
         loop, arrays = run(few_runs._doubtful, few_runs._doubtful_in_arrays, given)
         assert loop[0] == arrays[0]
         np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
+
+
+@pytest.mark.parametrize("seeds", quick([range(30), range(30, 300)]), ids=str)
+def test_potentials_of_layers_are_compared_in_array_operations_as_in_fractions(seeds, monkeypatch):
+    """Optimal, shifted, tied and hostile potentials of values of all sizes, across several pieces."""
+    monkeypatch.setattr(ordered_runs, "_ENDS", 4)
+    monkeypatch.setattr(ordered_runs, "PIECE", 8)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 20))
+        values = rng.integers(-3, 4, n) * int(rng.choice([1, 1000, 2**53, 2**61])) + rng.integers(0, 3, n)
+        if seed % 4 == 0:
+            values = values * 10.0 ** rng.integers(-30, 40)
+        k = int(rng.integers(1, n + 1))
+        sums, exactly = Segmentation(values).sums(), list(map(Fraction, values.tolist()))
+        best = segment_paths.layers(k, sums, False)
+        d = np.where(np.isfinite(best), best, 0.0)
+        if seed % 3:
+            size = float(rng.choice([1e-12, 0.3, 2.0])) * (d.max() + float(seed % 2))
+            d += rng.choice([-1, 0, 0, 1], d.shape) * size
+        if seed % 5 == 0:
+            d.flat[rng.integers(d.size)] = rng.choice([-1e290, 1e290])
+        w = {}
+        for a in range(n):
+            for b in range(a + 1, n + 1):
+                part = exactly[a:b]
+                w[a, b] = sum(v * v for v in part) - sum(part) ** 2 / (b - a)
+        cost = float(w[0, n])  # no cut costs more than one run
+        lost = run_costs.sums_error(values, sums, cost)
+        with monkeypatch.context() as patched:
+            patched.setattr(ordered_runs, "_layers_excess", ordered_runs._layers_excess.py_func)
+            loop = ordered_runs.most_over_layers(d, sums, cost, lost)
+            patched.setattr(ordered_runs, "_layers_excess", ordered_runs._layers_excess_in_arrays)
+            with np.errstate(all="ignore"):
+                arrays = ordered_runs.most_over_layers(d, sums, cost, lost)
+        assert arrays == pytest.approx(loop, rel=1e-9, abs=1e-9 * cost)
+        least = [Fraction(0), *[np.inf] * n]  # the least cost of the runs up to each place
+        for _ in range(k):
+            least = [min((least[a] + w[a, b] for a in range(b)), default=np.inf) for b in range(n + 1)]
+        assert Fraction(float(d[-1, -1])) - Fraction(float(d[0, 0])) - Fraction(arrays) <= least[n]
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 65, 1_025])
