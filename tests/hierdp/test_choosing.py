@@ -201,12 +201,19 @@ def test_the_page_has_the_committed_rates():
         good.groupby(found.by).agg(["mean", "size"]),
     )
     assert settings["size"].to_dict() == {"half": 384, "other": 171, "shape": 384}
-    text = (Path(__file__).parents[2] / "docs/which-wins-where.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2] / "docs/which-wins-where.md"
+    text = " ".join(page.read_text(encoding="utf-8").split())
     for by, named in ROWS.items():
         each = [rates[by, kind] for kind in ("group sizes", "origin/destination", "histograms")]
         cells = [f"{100 * rate:.0f} %" for rate in [*each, settings["mean"][by]]]
         assert f"| {named} | {settings['size'][by]} | {' | '.join(cells)} |" in text
     assert f"at most {100 * recommended.ceiling(made):.0f} %" in text
+    looked = recommended.hits(made[made.by.str.startswith("pilot ") | (made.by == "own")])
+    each = 100 * (looked.times <= recommended.CLOSE).groupby(looked.by).mean()
+    own = each.pop("own")
+    assert len(each) == len(recommended.PILOTS)
+    assert f"best in {each.min():.0f} % to {each.max():.0f} % of the settings" in text
+    assert f"which is not private, in {own:.0f} %" in text
 
 
 def test_the_ceiling_by_hand(monkeypatch):
