@@ -180,6 +180,14 @@ def scipy_wasserstein(given: Problem) -> adapters.Claim:
     return adapters.wasserstein_distance(wasserstein_distance(u, v, a), u, v, a)
 
 
+def pot_line(given: Problem) -> adapters.Claim:
+    import ot
+
+    u, v, a = given["u"], given["v"], given["a"]
+    shares = a / a.sum(), np.full(len(v), 1 / len(v))
+    return adapters.wasserstein_distance(ot.emd2_1d(u, v, *shares, metric="cityblock"), u, v, a)
+
+
 def network(rng: Any, kind: str) -> Problem:
     """Whole costs and capacities; both libraries ask for whole numbers."""
     nodes, arcs = int(rng.integers(2, 6)), int(rng.integers(1, 9))
@@ -284,6 +292,7 @@ PEERS = (
     Peer("lap", "lapjv", EXACT, square, lap),
     Peer("POT", "emd", EXACT, masses, pot),
     Peer("POT", "emd2", EXACT, masses, pot_cost),
+    Peer("POT", "emd2_1d", EXACT, line, pot_line),
     Peer("scipy", "stats.wasserstein_distance", EXACT, line, scipy_wasserstein),
     Peer("networkx", "network_simplex", EXACT, network, networkx_flow("network_simplex")),
     Peer("networkx", "capacity_scaling", EXACT, network, networkx_flow("capacity_scaling")),

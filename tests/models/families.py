@@ -240,9 +240,13 @@ def joint_tables():
 
 
 def joint_answers(model):
-    """Every answer whose leaves' cells hold at most 3."""
+    """Every answer whose leaves' cells hold at most 8, the largest total, or 10, the largest noisy answer.
+
+    Of `joint_tables`, these contain an optimum.
+    """
     tree, cells = model.tree, model.workload.cells
-    for held in product(range(4), repeat=tree.leaves.size * cells):
+    most = 8 if cells > 1 else 10
+    for held in product(range(most + 1), repeat=tree.leaves.size * cells):
         x = tree.sum_up(np.array(held, np.int64).reshape(-1, cells))
         if not model.violations(x):
             yield x

@@ -246,7 +246,11 @@ def other_data(name, model, rng):
 
 
 def of_model(name):
-    """Instances of the contract of a model, with other data; all answers, and the fast path's."""
+    """Instances of the contract of a model, with other data; all answers, and the fast path's.
+
+    Without a fast path, an instance is left out if real numbers or more than `MOST_ANSWERS` answers are
+    feasible: the best of those listed might not be an optimum.
+    """
     family, promises = list(CONTRACTS[name].tiny()), CONTRACTS[name].promises
     complete, listed = promises.get("complete", True), {}
     every = joint_answers if name == "JointTables" else promises.get("answers", whole_answers)
@@ -257,15 +261,17 @@ def of_model(name):
         try:
             x = fast.answer(model)[0]
         except fast.NoFastPath:
-            if complete:  # only what a fast path takes is promised to be proved
+            if complete or not getattr(model, "integer", True):
                 return
             x = None
         if x is not None:
             yield Claim(model, x), model.objective(x)
-        answers = listed.get(place) or islice(every(model), MOST_ANSWERS)
+        answers = listed.get(place) or list(islice(every(model), MOST_ANSWERS + 1))
         if name.partition(",")[0] in FIXED:
-            answers = listed[place] = list(answers)
-        for x in answers:
+            listed[place] = answers
+        if x is None and len(answers) > MOST_ANSWERS:
+            return
+        for x in answers[:MOST_ANSWERS]:
             yield Claim(model, x), model.objective(x)
 
     draw.__name__ = name
