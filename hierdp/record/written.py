@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -291,18 +291,22 @@ def _table(path: Path, limit: int) -> DataFrame:
     import pandas as pd
 
     about = _metadata(path, limit)
-    _check_memory(path, about.num_rows, about.num_columns, limit)
+    _check_memory(path, about.num_rows, about.num_columns, limit, lambda: _longest_texts(path))
     return pd.read_parquet(path)
 
 
-def _check_memory(path: Path, rows: int, columns: int, limit: int, group: int | None = None) -> None:
-    """Refuse to read so many rows, or a row group, if that may take more memory than the limit."""
+def _check_memory(
+    path: Path, rows: int, columns: int, limit: int, longest: Callable[[], int] = lambda: 0
+) -> None:
+    """Refuse to read so many rows if that may take more memory than the limit.
+
+    - longest: gives the bytes of the longest texts of a row; asked if the rest fits.
+    """
     if columns > _MOST_COLUMNS:
         raise Unreadable(f"{path.name} has {columns:,} columns: no release has that many")
     needed = _COPIES * 8 * rows * columns
-    if needed > limit:
-        raise TooLarge(path.name, needed, limit)
-    needed += _COPIES * rows * _longest_texts(path, group)
+    if needed <= limit:
+        needed += _COPIES * rows * longest()
     if needed > limit:
         raise TooLarge(path.name, needed, limit)
 
@@ -325,23 +329,30 @@ def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[
     With `named`, texts are categories.
     """
     for file in _files(path):
-        groups = _read(file, limit, _metadata).num_row_groups
-        for group in range(groups):
-            yield _read(file, limit, lambda path, limit, group=group: _row_group(path, limit, group, named))
+        about = _read(file, limit, _metadata)
+        for group in range(about.num_row_groups):
+            at = about, group, named
+            yield _read(file, limit, lambda path, limit, at=at: _row_group(path, limit, *at))
 
 
 def _files(path: Path) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
-def _row_group(path: Path, limit: int, group: int, named: bool) -> DataFrame:
+def _row_group(path: Path, limit: int, about: Any, group: int, named: bool) -> DataFrame:
     import pyarrow.parquet as pq
 
-    about = _metadata(path, limit)
-    _check_memory(path, about.row_group(group).num_rows, about.num_columns, limit, group)
-    columns = [about.schema.column(at) for at in range(about.num_columns)] if named else []
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    found: DataFrame = pq.ParquetFile(path, read_dictionary=texts).read_row_group(group).to_pandas()
+    rows, columns = about.row_group(group).num_rows, about.num_columns
+    if not named:
+        _check_memory(path, rows, columns, limit, lambda: _longest_texts(path, group))
+        frame: DataFrame = pq.ParquetFile(path, metadata=about).read_row_group(group).to_pandas()
+        return frame
+    _check_memory(path, rows, columns, limit)
+    names = [about.schema.column(at) for at in range(columns)]
+    texts = [column.path for column in names if column.physical_type == "BYTE_ARRAY"]
+    table = pq.ParquetFile(path, metadata=about, read_dictionary=texts).read_row_group(group)
+    _check_memory(path, rows, columns, limit, lambda: _longest(table, texts))  # texts are read once
+    found: DataFrame = table.to_pandas()
     return found
 
 
@@ -407,8 +418,6 @@ def _footer(path: Path) -> int:
 
 def _longest_texts(path: Path, group: int | None = None) -> int:
     """Bytes of the longest value of each text column, added up; distinct values are read once."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
@@ -416,7 +425,13 @@ def _longest_texts(path: Path, group: int | None = None) -> int:
     if not names:
         return 0
     file = pq.ParquetFile(path, read_dictionary=names)
-    table = file.read(columns=names) if group is None else file.read_row_group(group, columns=names)
+    return _longest(file.read(columns=names) if group is None else file.read_row_group(group, names), names)
+
+
+def _longest(table: Any, names: Sequence[str]) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     longest = 0
     for name in names:
         texts = table.column(name)

@@ -24,7 +24,15 @@ from models.certificate import Witness
 from models.programs.layout import Layout, by_node, by_size, in_blocks, layout_of
 from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import Settled, exchange
-from solvers.fast.hierarchy_relaxed import Relaxation, inner_nodes, real_answer, relaxed, shares
+from solvers.fast.hierarchy_relaxed import (
+    Lines,
+    Relaxation,
+    inner_nodes,
+    real_answer,
+    relaxed,
+    relaxed_at,
+    shares,
+)
 from solvers.fast.no_path import NoFastPath
 
 
@@ -48,17 +56,22 @@ def solve_hierarchy(model: HierarchyQIP) -> tuple[Array | None, None]:
     return by_node(x, layout.order), None
 
 
-def settled(model: HierarchyQIP, layout: Layout, y: Ints, unit: int) -> tuple[Ints, Settled]:
+def settled(
+    model: HierarchyQIP, layout: Layout, y: Ints, unit: int, near: tuple[float, Lines] | None = None
+) -> tuple[Ints, Settled]:
     """The optimal whole counts, shape (sizes, nodes) in the order of the layout; the exchanges' last state.
 
     - y, unit: as `on_grid` returns them.
+    - near: a price at the root, and the lines there, near those of the relaxation, which is not solved then.
     """
     weight, noisy = model.node_weights[layout.order], by_size(y, layout.order)
-    prices = relaxed(layout, weight, noisy, float(model.total * unit))
+    if near is None:
+        prices = relaxed(layout, weight, noisy, float(model.total * unit))
+    else:
+        prices = relaxed_at(layout, weight, noisy, *near)
     windowed = model.window is not None
     reach = _turned(model.reach, layout) if windowed else (None, None)
     x = apportioned(layout, weight, noisy, prices, unit, model.total, *reach)
-    del prices  # they take three times the memory of the counts
     lower, upper = _turned(model.domain, layout) if windowed else (None, None)
     return x, exchange(layout, noisy, x, unit, lower, upper, weight)
 

@@ -24,7 +24,7 @@ from models.programs.layout import by_size, layout_of
 from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import apportion, settled
-from solvers.fast.hierarchy_relaxed import held_at
+from solvers.fast.hierarchy_relaxed import Lines, lines_at
 
 _UNITS = 64
 """How many units a block lists at first."""
@@ -42,10 +42,10 @@ def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
     - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts.
     - run: runs the work on blocks, in this process or in others, with the tree.
     """
-    held = _relaxed_totals(blocks, total, run)
+    held, near = _relaxed_totals(blocks, total, run)
     many = _UNITS
     while True:
-        tasks = [(noisy, each, many) for noisy, each in zip(blocks, held, strict=True)]
+        tasks = [(*part, many) for part in zip(blocks, held, near, strict=True)]
         last, following = (np.array(side) for side in zip(*run(_units, tasks), strict=True))
         moved = _moved(last, following)
         held = [each + more for each, more in zip(held, moved, strict=True)]
@@ -54,36 +54,37 @@ def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
         many *= 2
 
 
-def _relaxed_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
-    """Whole totals near those over the reals."""
-    root = np.inf
+def _relaxed_totals(
+    blocks: Sequence[Ints], total: int, run: Run
+) -> tuple[list[int], list[tuple[float, Lines]]]:
+    """Whole totals near those over the reals, with the price at the root and each block's lines there."""
+    root, lines = np.inf, list[Any]([None] * len(blocks))
     for _ in range(_ROUNDS):
-        lines = list(run(_held, [(noisy, root) for noisy in blocks]))
-        held, growth = (np.array(side) for side in zip(*lines, strict=True))
-        before, slope = root, growth.sum()
-        if slope == 0:
+        lines = list(run(_lines, [(noisy, root, one) for noisy, one in zip(blocks, lines, strict=True)]))
+        growth = np.array([one.growth[:, 0].sum() for one in lines])
+        before = 0.0 if root == np.inf else root
+        held = np.array([one.held[:, 0].sum() for one in lines]) + growth * before
+        if (slope := growth.sum()) == 0:
             break
-        root = (total - held.sum()) / slope + (0 if before == np.inf else before)
+        root = (total - held.sum()) / slope + before
         if abs(total - held.sum()) < 1:
             break
     shares = np.empty(len(blocks), np.int64)
     apportion(np.maximum(held, 0), total, None, None, shares)
-    return [int(each) for each in shares]
+    return [int(each) for each in shares], [(root, one) for one in lines]
 
 
-def _held(tree: Tree, noisy: Ints, root: float) -> tuple[float, float]:
+def _lines(tree: Tree, noisy: Ints, root: float, before: Lines | None) -> Lines:
     layout = layout_of(tree)
-    weight = np.ones(tree.size, np.int64)
     columns = by_size(np.asarray(noisy, dtype=np.int64), layout.order)
-    held, growth = held_at(layout, weight, columns, root)
-    return float(held.sum()), float(growth.sum())
+    return lines_at(layout, np.ones(tree.size, np.int64), columns, root, before)
 
 
-def _units(tree: Tree, noisy: Ints, total: int, many: int) -> tuple[Ints, Ints]:
+def _units(tree: Tree, noisy: Ints, total: int, near: tuple[float, Lines], many: int) -> tuple[Ints, Ints]:
     """The unit costs of a block around a total."""
     layout = layout_of(tree)
     model = HierarchyQIP(tree, noisy, total)
-    return units_near(settled(model, layout, model.counts, 1)[1], 1, many)
+    return units_near(settled(model, layout, model.counts, 1, near)[1], 1, many)
 
 
 def _moved(last: Ints, following: Ints) -> list[int]:

@@ -11,6 +11,7 @@ spread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ class Relaxation(NamedTuple):
     """The optimum over the reals, as prices.
 
     - root: the price of a unit at the root.
-    - price, array, shape (sizes, nodes): the price for each internal node's children; undefined for leaves.
+    - price, array, shape (sizes, nodes up to the last internal one): the price for each internal node's
+      children; undefined for leaves.
     - supply, array, shape (sizes,): the count of each size at the root.
     """
 
@@ -36,37 +38,65 @@ class Relaxation(NamedTuple):
     supply: Floats
 
 
+class Lines(NamedTuple):
+    """The counts of subtrees as linear functions ``held + growth · price`` for a set of leaves.
+
+    Each is an array of shape (sizes, nodes up to the last internal one).
+    """
+
+    held: Floats
+    growth: Floats
+
+
 def relaxed(layout: Layout, weight: Ints, y: Array, total: float) -> Relaxation:
     """The optimum for noisy counts y, shape (sizes, nodes), and weights, in the order of the layout."""
-    sizes, nodes = y.shape
-    price, held, growth = np.zeros((3, sizes, nodes))
-    rows = (*layout[1:], *inner_nodes(layout), 0.5 / weight, y, price, held, growth)
+    price, lines, run = _rounds(layout, weight, y)
     root = np.inf
     for _ in range(_ROUNDS):
-        at = root
-        moved = in_blocks(lambda a, b: bool(_round(*rows, at, a, b)), sizes, y.size)  # noqa: B023
-        if not any(moved):
+        if not run(root):
             break
-        slope = float(growth[:, 0].sum())
+        slope = float(lines.growth[:, 0].sum())
         if slope == 0:
             break  # all counts are 0, and so is the total
-        root = (total - float(held[:, 0].sum())) / slope
-    return Relaxation(root, price, held[:, 0] + growth[:, 0] * root)
+        root = (total - float(lines.held[:, 0].sum())) / slope
+    return Relaxation(root, price, lines.held[:, 0] + lines.growth[:, 0] * root)
 
 
-def held_at(layout: Layout, weight: Ints, y: Array, root: float) -> tuple[Floats, Floats]:
-    """Each size's count at the root if a unit has this price there, and how fast it grows with the price.
+def lines_at(layout: Layout, weight: Ints, y: Array, root: float, before: Lines | None = None) -> Lines:
+    """The lines for the leaves that hold something if a unit has this price at the root.
 
-    At an infinite price all leaves hold something; then the counts are those at a price of 0.
+    - before: those at a higher price, from which fewer leaves are dropped. By default from all leaves, which
+      hold something at an infinite price.
     """
-    sizes, nodes = y.shape
-    price, held, growth = np.zeros((3, sizes, nodes))
-    rows = (*layout[1:], *inner_nodes(layout), 0.5 / weight, y, price, held, growth)
-    in_blocks(lambda a, b: bool(_round(*rows, np.inf, a, b)), sizes, y.size)
-    while root < np.inf and any(in_blocks(lambda a, b: bool(_round(*rows, root, a, b)), sizes, y.size)):
+    _, lines, run = _rounds(layout, weight, y, before)
+    if before is None:
+        run(np.inf)
+    while root < np.inf and run(root):
         pass
-    at = root if root < np.inf else 0.0
-    return held[:, 0] + growth[:, 0] * at, growth[:, 0].copy()
+    return lines
+
+
+def relaxed_at(layout: Layout, weight: Ints, y: Array, root: float, lines: Lines) -> Relaxation:
+    """The optimum if a unit has this price at the root, from the lines there."""
+    price, lines, run = _rounds(layout, weight, y, lines)
+    run(root)
+    return Relaxation(root, price, lines.held[:, 0] + lines.growth[:, 0] * root)
+
+
+def _rounds(
+    layout: Layout, weight: Ints, y: Array, before: Lines | None = None
+) -> tuple[Floats, Lines, Callable[[float], bool]]:
+    """Prices, lines, and the function that does a round for a price at the root; see `_round`."""
+    inner, leafy = inner_nodes(layout)
+    shape = y.shape[0], 1 + int(inner.max(initial=0))
+    price = np.zeros(shape)
+    lines = Lines(*np.zeros((2, *shape))) if before is None else Lines(*(each.copy() for each in before))
+    rows = (*layout[1:], inner, leafy, 0.5 / weight, y, price, *lines)
+
+    def run(root: float) -> bool:
+        return any(in_blocks(lambda a, b: bool(_round(*rows, root, a, b)), y.shape[0], y.size))
+
+    return price, lines, run
 
 
 def inner_nodes(layout: Layout) -> tuple[Ints, Flags]:
