@@ -74,6 +74,9 @@ _ANSWER = 16
 _COPIES = 3
 """Number of copies of a release's table that a check holds at once."""
 
+_NARROW_CELL, _WIDE_CELL = 20, _COPIES * 8
+"""Bytes of a cell of a `SizeTable` in a check: with counts of 32 bits (17 measured), or of 64."""
+
 _MOST_COLUMNS = 1_000
 _MOST_FOOTER = 10_000_000
 
@@ -369,10 +372,15 @@ def _size_table(
     cells, claimed = hierarchy.size * (most + 1), ENDS if "intervals" in manifest else []
     if not path.exists() or sum(_metadata(file, limit).num_rows for file in _files(path)) != cells:
         return None
-    if (needed := _COPIES * 8 * cells * (1 + len(claimed))) > limit:
-        raise TooLarge(path.name, needed, limit)
+    kind = narrow(manifest["settings"].get("groups"))
+
+    def within(cell: int) -> None:
+        if (needed := cells * (cell + _WIDE_CELL * len(claimed))) > limit:
+            raise TooLarge(path.name, needed, limit)
+
+    within(_WIDE_CELL if kind is np.int64 else _NARROW_CELL)
     empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
-    counts: Ints = np.empty(cells, narrow(manifest["settings"].get("groups")))
+    counts: Ints = np.empty(cells, kind)
     ends = {name: np.empty(cells, np.int64) for name in claimed}
     at = 0
     for rows, part in aligned(empty.parts(), read_parts(path, limit, named=True)):
@@ -386,6 +394,7 @@ def _size_table(
             each[at : at + len(part)] = part[name].to_numpy()
         found = part["groups"].to_numpy()
         if not fits(found, counts.dtype):  # a wrong release, which the checks will report
+            within(_WIDE_CELL)
             counts = counts.astype(np.int64)
         counts[at : at + len(part)] = found
         at += len(part)

@@ -349,3 +349,32 @@ def test_the_shape_of_rows(changed, why):
     places, _, rows = both_forms()
     settings = {"levels": ["root", "zone", "town"]}
     assert shape_of_regions(rows.assign(**changed), settings, {"region": places}, SIZES) == why
+
+
+def test_counts_of_32_bits_need_less_memory_than_those_of_64(tmp_path, monkeypatch):
+    folder = made().write(tmp_path / "out")
+    path, manifest = folder / "released.parquet", written.read_manifest(folder)
+    regions = written.read(folder).regions
+    cells = pq.read_metadata(path).num_rows
+    assert (written._NARROW_CELL, written._WIDE_CELL) == (20, 24)
+    narrow, wide = 2_000, 2_400  # so that the file itself and its only row group need less
+    monkeypatch.setattr(written, "_NARROW_CELL", narrow)
+    monkeypatch.setattr(written, "_WIDE_CELL", wide)
+    found, _ = written._size_table(path, manifest, regions, narrow * cells)
+    assert found.counts.dtype == np.int32
+    with pytest.raises(written.TooLarge):
+        written._size_table(path, manifest, regions, narrow * cells - 1)
+    change(folder, path.name, "groups", 0, 2**40)
+    with pytest.raises(written.TooLarge):
+        written._size_table(path, manifest, regions, wide * cells - 1)
+    found, _ = written._size_table(path, manifest, regions, wide * cells)
+    assert found.counts.dtype == np.int64
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_texts_that_would_take_too_much_memory_are_not_spelt_out(tmp_path, named):
+    path = tmp_path / "released.parquet"
+    pd.DataFrame({"region": ["x" * 10**5] * 1_000, "groups": 1}).to_parquet(path)
+    with pytest.raises(written.TooLarge):
+        list(written.read_parts(path, 10**8, named))
+    assert [len(part) for part in written.read_parts(path, 10**9, named)] == [1_000]
