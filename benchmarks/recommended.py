@@ -176,7 +176,8 @@ def chosen(shape: Shape, by: str, case: Any, runs: int) -> Iterator[dict[str, An
     """The predicted errors of a case's methods: a row for each level, metric and method."""
     import pandas as pd
 
-    found = pd.DataFrame([each._asdict() for each in errors(shape, case.epsilon, DELTA, runs)])
+    delta = DELTA if shape.kind == "flows" else None  # the rows of groups are those of ε-DP
+    found = pd.DataFrame([each._asdict() for each in errors(shape, case.epsilon, delta, runs)])
     each = found.groupby(["level", "metric", "method"], sort=False).error.agg(["mean", "count"])
     each = each["mean"][each["count"] == runs]  # a method may be too slow on some tables
     for (level, metric, method), error in each.items():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.evaluation.compare import refuse_accounts
 from hierdp.execution import progress
-from hierdp.privacy.budget import check_epsilon
+from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
+from hierdp.privacy.conversion import rho_of
 from hierdp.reproduce.runs import noise_for
 from hierdp.tables import Flows
 from models.arithmetic.arrays import Ints
@@ -51,6 +53,9 @@ UNDECIDED = (
 )
 
 CONFIDENCE = 0.95
+
+DELTA = 1e-8
+"""The δ of methods for flows, if none is given."""
 
 CLOSE = 1.1
 """A method is kept if its error is at most this times the least."""
@@ -111,7 +116,7 @@ def recommend(
     question: str,
     *,
     epsilon: float,
-    delta: float = 1e-8,
+    delta: float | None = None,
     levels: Sequence[str] | Hierarchy | None = None,
     axes: Mapping[str, Any] | None = None,
     bins: int | Sequence[int] | None = None,
@@ -138,8 +143,9 @@ def recommend(
         One of `QUESTIONS`, and, after a colon, a level's name if it is not the default one: "entities to
         move: county".
     epsilon : float
-    delta : float
-        Of the methods for flows. All others are ε-DP.
+    delta : float, optional
+        Of the methods for flows; default: 1e-8. With it, methods for groups are ranked under zCDP, too, with
+        the ρ that (ε, δ) is converted to, beside those with ε-DP. Methods for bins are ε-DP.
     levels : sequence of str, or Hierarchy
         Of groups: the regions by level, such as ["state=52", "county=3221"], or the regions themselves.
     axes : mapping
@@ -183,6 +189,8 @@ def recommend(
         raise InputError(unknown_name(kind, QUESTIONS, "no kind of table"))
     metric, level = question_of(kind, question)
     check_epsilon(epsilon)
+    if delta is not None:
+        check_delta(delta)
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
     if like is not None:
@@ -214,7 +222,13 @@ def recommend(
     import pandas as pd
 
     table = pd.DataFrame(flips, columns=["changed", "value", "method", "keeps"])
-    return Recommendation(question, best, methods.COMMANDS[best], ranking, table)
+    return Recommendation(question, best, command_of(best, delta), ranking, table)
+
+
+def command_of(method: str, delta: float | None) -> str:
+    """The arguments of `hierdp release` for a method of a ranking."""
+    plain = method.removesuffix(methods.ZCDP)
+    return methods.COMMANDS[plain] + (f" --delta {delta:g}" if plain != method else "")
 
 
 def question_of(kind: str, question: str) -> tuple[str, int | str]:
@@ -227,7 +241,9 @@ def question_of(kind: str, question: str) -> tuple[str, int | str]:
     return metric, level.strip() if colon else usual
 
 
-def ranked(shape: Shape, metric: str, level: int | str, epsilon: float, delta: float, runs: int) -> DataFrame:
+def ranked(
+    shape: Shape, metric: str, level: int | str, epsilon: float, delta: float | None, runs: int
+) -> DataFrame:
     """All methods by their mean errors.
 
     Raises
@@ -259,7 +275,7 @@ def ranked(shape: Shape, metric: str, level: int | str, epsilon: float, delta: f
     return made
 
 
-def errors(shape: Shape, epsilon: float, delta: float, runs: int) -> Iterator[methods.Error]:
+def errors(shape: Shape, epsilon: float, delta: float | None, runs: int) -> Iterator[methods.Error]:
     """Of every method, on every level."""
 
     for run in range(runs):
@@ -270,8 +286,13 @@ def errors(shape: Shape, epsilon: float, delta: float, runs: int) -> Iterator[me
 
         if shape.kind == "groups":
             found = methods.errors_of_groups(table, shape.max_size, epsilon, 1, noise)
+            if delta is not None:
+                rho = rho_of(epsilon, delta)
+                more = methods.errors_of_groups(table, shape.max_size, rho, 1, noise, law=GAUSSIAN)
+                named = (each._replace(method=each.method + methods.ZCDP) for each in more)
+                found = chain(found, named)
         elif shape.kind == "flows":
-            found = methods.errors_of_flows(table, epsilon, delta, 1, noise)
+            found = methods.errors_of_flows(table, epsilon, DELTA if delta is None else delta, 1, noise)
         else:
             found = methods.errors_of_bins(table, epsilon, 1, noise)
         yield from (each._replace(run=run) for each in found)

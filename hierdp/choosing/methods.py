@@ -32,6 +32,9 @@ from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
 from models.arithmetic.arrays import Ints
 
+ZCDP = ", zCDP"
+"""Follows the names of methods with Gaussian noise that also have ε-DP."""
+
 EMD, L1 = "entities to move", "counts by size, L1"
 KLD, BINS, RANGES = "KLD", "squared error of a bin", "squared error of a range"
 

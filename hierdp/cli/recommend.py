@@ -49,12 +49,12 @@ OPTIONS: Mapping[str, click.Option] = {
         ["--count"], default="count", show_default=True, metavar="COLUMN",
         help="The column of counts of --like."),
     "delta": click.Option(
-        ["--delta"], type=float, default=1e-8, show_default=True, metavar="NUMBER",
-        help="The δ of (ε, δ)-DP."),
+        ["--delta"], type=float, metavar="NUMBER",
+        help="The δ of (ε, δ)-DP. Flows: by default 1e-8. Groups: with it, zCDP is ranked, too."),
 }  # fmt: skip
 
 OWN = {
-    "groups": ("levels", "groups", "total", "max_size", "largest"),
+    "groups": ("levels", "groups", "total", "max_size", "largest", "delta"),
     "flows": ("axes", "total", "filled", "count", "delta"),
     "bins": ("bins", "total", "filled", "count"),
 }

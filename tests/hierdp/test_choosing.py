@@ -14,6 +14,7 @@ from hierdp.choosing import (
     QUESTIONS,
     ROUGHNESS,
     UNDECIDED,
+    command_of,
     errors,
     methods,
     recommend,
@@ -28,6 +29,8 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.mechanisms.expected import regions_of
 from hierdp.mechanisms.top_down.expected import flows_of
+from hierdp.privacy.budget import GAUSSIAN
+from hierdp.privacy.conversion import rho_of
 from hierdp.reproduce.runs import noise_for
 
 AXES = {"origin": {"state": 3, "county": 9}, "destination": {"state": 3, "county": 9}}
@@ -94,6 +97,27 @@ def test_the_recommended_method_has_the_least_error(kind):
     assert (found.flips.keeps == (found.flips.method == found.method)).all()
     undecided = not found.flips.keeps[found.flips.changed == ROUGHNESS].all()
     assert found.notes[3:] == [UNDECIDED] * undecided
+
+
+def test_with_a_delta_groups_are_ranked_under_zcdp_too(monkeypatch):
+    """At equal (ε, δ); the errors are those of Gaussian noise of the ρ that it is converted to."""
+    monkeypatch.setattr("hierdp.choosing.STEPS", ())
+    shape = shape_of_groups(["state=2"], 60, 200, 12, None, None)
+    every = list(errors(shape, 1.0, 1e-6, 1))
+    pure, more = list(errors(shape, 1.0, None, 1)), [one for one in every if methods.ZCDP in one.method]
+    assert [one for one in every if one not in more] == pure
+    assert {one.method.removesuffix(methods.ZCDP) for one in more} == {one.method for one in pure}
+
+    def noise(query, _):
+        return noise_for(0, "groups", query, 0)
+
+    again = methods.errors_of_groups(shape.table(0), 12, rho_of(1.0, 1e-6), 1, noise, law=GAUSSIAN)
+    assert [one.error for one in again] == [one.error for one in more]
+    found = recommend("groups", "counts by size", epsilon=1, delta=1e-6, runs=2, **SHAPES["groups"])
+    assert len(found.ranking) == 16
+    assert command_of("M_c^dp, zCDP", 1e-6) == "group-size --delta 1e-06"
+    with pytest.raises(InputError, match="delta"):
+        recommend("groups", "counts by size", epsilon=1, delta=2, **SHAPES["groups"])
 
 
 def test_other_depths_have_the_same_finest_regions():
