@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.tables.axes import Axis, AxisLike
-from hierdp.tables.columns import refuse, total_of, whole_of
+from hierdp.tables.columns import column_of, refuse, text_of, total_of, whole_of
 from hierdp.tables.persons import Persons, bounded, once, person_of
 from hierdp.tables.places import counted_regions, located, missing_regions, refuse_strangers
 from hierdp.tables.sources import read, run
@@ -112,6 +112,8 @@ def flows(
     >>> table.cells.tolist(), table.counts.tolist(), table.total
     ([[0, 0], [1, 0]], [5, 1], 6)
     """
+    import ibis
+
     each = list(axes_by_name(axes).values())
     table = read(source)
     number, faults = whole_of(table, count)
@@ -123,7 +125,14 @@ def flows(
     faults += missing
     refuse(table, faults)
     held = total_of(table, number, count)
-    rows, hierarchies = located(table, each, columns, unknown)
+    few = table
+    if persons is None:  # once over the rows: what follows has one of each different key, not of each row
+        keys = {name: text_of(column_of(table, name)) for axis in each for name in axis.columns}
+        sums = ibis.util.gen_name("n")
+        sum_ = table.count() if count is None else number.sum().cast("int64")
+        few = read(run(table.group_by(**keys).agg(sum_.name(sums))))
+        columns = {"n": few[sums]}
+    rows, hierarchies = located(few, each, columns, unknown, given=table)
     finest = math.prod(hierarchy.tree.leaves.size for hierarchy in hierarchies)
     if held * min(finest, MOST_CELLS) >= 2**60:
         raise InputError(

@@ -57,15 +57,22 @@ def refuse_blanks(table: Table, named: Sequence[tuple[str, Column]], distinct: T
             refuse(table, [((text == first).fill_null(False), what)])
 
 
-def seen(table: Table, axis: Axis, root: str, root_level: str, where: str = "the data") -> Hierarchy:
-    """The hierarchy of the regions in the data; rows with a missing region at any level are ignored."""
+def seen(
+    table: Table, axis: Axis, root: str, root_level: str, where: str = "the data", given: Table | None = None
+) -> Hierarchy:
+    """The hierarchy of the regions in the data; rows with a missing region at any level are ignored.
+
+    If `table` has sums of rows, `given` has the rows, of which messages give the number.
+    """
     texts = dict(zip(axis.levels, axis.texts(table), strict=True))
+    lines = table if given is None else given
     spelt = table.select(*(text.name(level) for level, text in texts.items()))
     rows = run(spelt.drop_null().distinct().order_by(spelt.columns))
     if not rows.num_rows:
         raise InputError(f"no row has a region in all of the columns {listed(axis.columns)}")
-    named = [(level if axis.prefixes is None else axis.columns[0], text) for level, text in texts.items()]
-    refuse_blanks(table, named, rows, where)
+    wide = dict(zip(axis.levels, axis.texts(lines), strict=True))
+    named = [(level if axis.prefixes is None else axis.columns[0], text) for level, text in wide.items()]
+    refuse_blanks(lines, named, rows, where)
     columns = {name: rows[name] for name in spelt.columns}
     return Hierarchy.from_columns(columns, axis.levels, root, root_level)
 
@@ -77,14 +84,18 @@ def located(
     unknown: str | None,
     root: str = "all",
     root_level: str = "root",
+    given: Table | None = None,
 ) -> tuple[Table, list[Hierarchy]]:
-    """The columns and, for each axis i, `leaf{i}`, the region's name, and `at{i}`, its position or -1."""
+    """The columns and, for each axis i, `leaf{i}`, the region's name, and `at{i}`, its position or -1.
+
+    About `given` see `seen`.
+    """
     import ibis
     import pyarrow as pa
 
     hierarchies, leaves = [], {}
     for i, axis in enumerate(axes):
-        hierarchy = axis.hierarchy or seen(table, axis, root, root_level)
+        hierarchy = axis.hierarchy or seen(table, axis, root, root_level, given=given)
         hierarchies.append(hierarchy if unknown is None else hierarchy.with_unknown(unknown))
         texts = axis.texts(table)
         lost = ibis.or_(*(text.isnull() for text in texts))

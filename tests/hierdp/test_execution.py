@@ -1,5 +1,6 @@
 """Results are the same bytes on all workers; a lost worker costs only its task; true counts are not sent."""
 
+import json
 import os
 import pickle
 import shlex
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import tasks
 from click.testing import CliRunner
@@ -23,6 +25,7 @@ from test_check import ALL, PEOPLE
 
 from hierdp import SimulatedNoise, execution, release
 from hierdp import versions as source
+from hierdp.checking import FAILS, check
 from hierdp.cli import main
 from hierdp.counts import size_table
 from hierdp.counts.size_runs import SizeRuns
@@ -298,6 +301,74 @@ def test_a_scheduler_that_is_killed(tmp_path, after):
     finally:
         process.kill()
         process.wait()
+
+
+@contextmanager
+def dask(*words):
+    """A process of Dask's command line."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dask", *words, "--no-dashboard"], stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def dask_cluster(file):
+    """The address and the processes of a scheduler and of two workers."""
+    about = ("--scheduler-file", str(file))
+    worker = ("worker", "--nthreads", "1", "--no-nanny", "--death-timeout", "60", *about)
+    with dask("scheduler", "--host", "127.0.0.1", "--port", "0", *about) as head:
+        while not file.exists() or not file.read_text().endswith("}"):
+            assert head.poll() is None
+            time.sleep(0.05)
+        with dask(*worker) as one, dask(*worker) as other:
+            yield json.loads(file.read_text())["address"], head, one, other
+
+
+@pytest.mark.attack
+def test_a_release_whose_scheduler_is_killed_leaves_nothing_and_can_be_made_again(tmp_path, monkeypatch):
+    """A worker dies after the first result, which costs its task only, and the scheduler after the third."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(group_size_fits, "BATCHED_FROM", 2)
+    monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 4)
+    monkeypatch.setattr(cluster, "fingerprint", tasks.same)
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 300)
+    rows = [(f"c{c}", 10 * c + g) for c in range(8) for g in range(c + 2) for _ in range(g % 3 + 1)]
+    pd.DataFrame(rows, columns=["county", "home"]).to_parquet(tmp_path / "people.parquet")
+    asked = [
+        "release", "group-size", str(tmp_path / "people.parquet"), "--levels", "county", "--group", "home",
+        "--max-size", "3", "--regions-from-data", "--groups-from-data", "--epsilon", "8",
+        "--method", "M_c^dp", "--out", str(tmp_path / "out" / "made"), "--scheduler",
+    ]  # fmt: skip
+    (tmp_path / "out").mkdir()
+    killed, plain = [], cluster.Cluster.results
+
+    def dying(self, *work):
+        for result in plain(self, *work):
+            yield result
+            killed.append(len(killed))
+            for process in doomed.get(len(killed), ()):
+                process.kill()
+                process.wait()
+
+    monkeypatch.setattr(cluster.Cluster, "results", dying)
+    with dask_cluster(tmp_path / "first.json") as (address, head, one, _):
+        doomed = {1: [one], 3: [head]}
+        lost = CliRunner().invoke(main, [*asked, address])
+    assert lost.exit_code != 0
+    assert "the Dask scheduler was lost: restart it, then run the release again" in lost.output
+    assert len(killed) >= 3
+    assert list((tmp_path / "out").iterdir()) == []
+    with dask_cluster(tmp_path / "second.json") as (address, *_):
+        doomed = {}
+        again = CliRunner().invoke(main, [*asked, address])
+    assert again.exit_code == 0, again.output
+    assert all(line.verdict != FAILS for line in check(tmp_path / "out" / "made"))
 
 
 def test_task_that_always_kills_its_worker(engines):
