@@ -221,7 +221,7 @@ def _shares(keyword: Keyword, text: str) -> list[click.Option]:
     plan = "In place of --share: the TOML file of an optimal plan; see `hierdp plan`, --plan-out."
     return [
         _flag(keyword, text),
-        click.Option(["--plan", "plan"], type=Input(readable=False), metavar="FILE.toml", help=plan),
+        click.Option(["--plan", "plan"], type=Input(readable=False), metavar="FILE", help=plan),
     ]
 
 

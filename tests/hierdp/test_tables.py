@@ -560,3 +560,9 @@ def test_commuting(tmp_path):
     again = flows(tmp_path / "c.csv", axes=axes, count="workers")
     assert (again.cells == table.cells).all()
     assert (again.counts == table.counts).all()
+
+
+def test_a_blank_in_a_key_is_found_at_its_row_although_equal_rows_are_summed_first():
+    rows = pd.DataFrame({"c": ["a"] * 5 + [" b", "a"]})
+    with pytest.raises(InputError, match=r"^row 6, column 'c': the name ' b' begins or ends with a blank"):
+        flows(rows, axes={"c": ["c"]})
