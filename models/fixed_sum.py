@@ -407,19 +407,21 @@ def _end_units_in_arrays(
     def costlier(part: slice, each: Spread) -> list[tuple[np.ufunc, Any]]:
         away, least = x[part] - noisy[part], each(cheapest + 1 if w is None else cheapest)
         more = away > least if w is None else w[part] * (2 * away - 1) > least
-        return [(np.logical_or, more & (x[part] > 0))]
+        dear.append(bool((more & (x[part] > 0)).any()))
+        return []
 
     def last(part: slice, _: Any) -> list[tuple[np.ufunc, Any]]:
         cost = (1 if w is None else w[part]) * (2 * (x[part] - noisy[part]) - 1)
         return [(np.maximum, np.where(x[part] > 0, cost, none))]
 
+    dear: list[bool] = []  # whether there is a costlier last unit, by piece
     (cheapest[:],) = by_pieces(offsets, following)
-    (found,) = by_pieces(offsets, costlier)
+    by_pieces(offsets, costlier)
     if w is None:
         cheapest += cheapest + (offsets[1:] > offsets[:-1])
-    if found.any():
+    if any(dear):
         (costliest[:],) = by_pieces(offsets, last)
-    return not found.any()
+    return not any(dear)
 
 
 @kernel(error_model="numpy", fastmath={"reassoc"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,24 +64,22 @@ def by_pieces(
     `terms` returns the reductions and terms of a slice of the entries. It is given a function that makes, of
     a value for each segment, one for each entry of the slice; or one for all, if they are of one segment.
     """
-    steps = np.arange(0, int(offsets[-1]), PIECE)
-    cuts = np.concatenate([offsets, steps])
-    cuts.sort(kind="stable")  # two sorted runs: linear time
-    cuts = cuts[np.append(cuts[1:] > cuts[:-1], True)]
-    whose = np.searchsorted(offsets, cuts[:-1], side="right") - 1
-    found: list[list[Array]] = []
-    for a, b in pairwise(np.append(np.searchsorted(cuts, steps), cuts.size - 1).tolist()):
-        part, one = slice(int(cuts[a]), int(cuts[b])), b == a + 1
-        given = terms(part, partial(_spread, whose[a:b], np.diff(cuts[a : b + 1])))
-        starts = cuts[a:b] - cuts[a]
-        found.append([np.array([f.reduce(v)]) if one else f.reduceat(v, starts) for f, v in given])
-    reduces = [f for f, _ in terms(slice(0, 0), partial(_spread, whose[:0], whose[:0]))]
-    firsts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
-    out = []
-    for f, parts in zip(reduces, zip(*found, strict=True), strict=False):
-        values = np.concatenate(parts)
-        out.append(np.zeros(offsets.size - 1, values.dtype))
-        out[-1][whose[firsts]] = f.reduceat(values, firsts)
+    full = np.flatnonzero(offsets[1:] > offsets[:-1])
+    starts, size = offsets[full], int(offsets[-1])
+    out: list[Array] = []
+    for begin in range(0, max(size, 1), PIECE):
+        end = min(begin + PIECE, size)
+        a = max(int(np.searchsorted(starts, begin, side="right")) - 1, 0)
+        b = int(np.searchsorted(starts, end))
+        cuts = np.maximum(starts[a:b], begin) - begin
+        lengths = np.append(cuts[1:], end - begin) - cuts if cuts.size else cuts
+        for k, (f, v) in enumerate(terms(slice(begin, end), partial(_spread, full[a:b], lengths))):
+            values = f.reduceat(v, cuts) if cuts.size > 1 else np.array([f.reduce(v)]) if size else v
+            if begin == 0:
+                out.append(np.zeros(offsets.size - 1, values.dtype))
+            elif starts[a] < begin:  # the segment of which a part came before
+                values[0] = f(out[k][full[a]], values[0])
+            out[k][full[a:b]] = values
     return out
 
 

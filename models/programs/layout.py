@@ -13,7 +13,7 @@ from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.kernels import kernel
 from models.tree import Tree
 
-ROWS = (128, 1024)
+ROWS = (128, 4096)
 """Least and most sizes that a block of work holds: enough to be worth starting, few enough for cache."""
 
 _TILE = 32

@@ -223,15 +223,15 @@ def _scan_piece(
     ends = np.flatnonzero(rises)
     starts = np.append(0, ends[:-1] + 1)
     weight = 1 if w is None else w
-    slope = 2 * weight * (x - y)
     if p == 2:
+        slope = 2 * weight * (x - y)
         cheap, costly = (slope - weight, slope + weight) if integer else (slope, slope)
-    elif integer:
+    elif integer and (x.dtype != np.int64 or y.dtype != np.int64):
         twice = 2 * (x - y)
         cheap, costly = (weight * np.clip(twice + side, -1, 1) for side in (-1, 1))
     else:
-        cheap = np.where(x > y + near, weight, -weight)
-        costly = np.where(x < y - near, -weight, weight)
+        above, below = (y, y) if near == 0 else (y + near, y - near)
+        cheap, costly = np.where(x > above, weight, -weight), np.where(x < below, -weight, weight)
     lengths = ends + 1 - starts
 
     def added(steps: Array) -> Array:
@@ -267,11 +267,10 @@ def _scan_piece(
     base[starts] = 0
     back = (base - rest)[::-1]
     most = -least_so_far(-back, x.size - 1 - ends[::-1], lengths[::-1])[::-1]
-    price = np.maximum(rest + np.maximum(most, np.repeat(final, lengths)), 0)
-    inner = np.ones(x.size, bool)
-    inner[starts] = False
-    inner[0] = at_low
-    prices[:-1][inner] = price[inner]
+    steps = starts[int(at_low) :]
+    kept = prices[steps]
+    np.maximum(rest + np.maximum(most, np.repeat(final, lengths)), 0, out=prices[:-1])
+    prices[steps] = kept
     return int(np.argmax(failing)) if failing.any() else -1
 
 

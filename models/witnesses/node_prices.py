@@ -181,18 +181,35 @@ def by_levels(loop: Kernel[Any]) -> Callable[[Callable[..., Any]], Callable[...,
     return register
 
 
+def _run(rows: Ints) -> Any:
+    """Different rising positions, as a slice if they are consecutive: then no rows are copied."""
+    size = rows.size
+    return slice(int(rows[0]), int(rows[-1]) + 1) if size and rows[-1] - rows[0] == size - 1 else rows
+
+
 class Siblings:
     """Rows grouped by their family, to be reduced into the families' rows."""
 
     def __init__(self, home: Ints) -> None:
-        self.order = np.argsort(home, kind="stable") if (home[1:] < home[:-1]).any() else slice(None)
-        home = home[self.order]
-        self.starts = np.flatnonzero(np.append(True, home[1:] != home[:-1]))
-        self.family = home[self.starts]
+        self.order: Any = slice(None)
+        self.starts: Ints | None = None
+        if home.size == 1:
+            self.family = _run(home)
+            return
+        if (home[1:] < home[:-1]).any():
+            self.order = np.argsort(home, kind="stable")
+            home = home[self.order]
+        first = np.empty(home.size, np.bool_)
+        first[0] = True
+        np.not_equal(home[1:], home[:-1], out=first[1:])
+        self.starts = np.flatnonzero(first)
+        self.family = _run(home[self.starts])
 
     def gather(self, reduce: np.ufunc, values: Array, into: Array) -> None:
         """Reduce the rows of each family into the family's row."""
-        reduced = reduce.reduceat(values[self.order], self.starts, axis=0)
+        reduced = values[self.order]
+        if self.starts is not None:
+            reduced = reduce.reduceat(reduced, self.starts, axis=0)
         into[self.family] = reduce(into[self.family], reduced)
 
 
@@ -202,21 +219,25 @@ def _up_in_arrays(
     following: Any, never: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
     part = slice(begin, end)
-    last, following = last[:, part], following[:, part]
+    last, following, u, m = last[:, part], following[:, part], x[:, part], w[:, None]
     last[:], following[:] = -never, never
+    slope = 2 * m * (u - y[:, part])
+    gives, takes = slope - whole * m, slope + whole * m
+    low = u <= (0 if lower is None else lower[:, part]) + near
+    high = None if upper is None else u >= upper[:, part] - near
     for level in reversed(levels(own, home)):
-        u, m = x[level, part], w[level, None]
-        slope, at = 2 * m * (u - y[level, part]), own[level]
-        gives, takes = slope - whole * m, slope + whole * m
+        at, give, take = own[level], gives[level], takes[level]
         inner = np.flatnonzero(at >= 0)
-        gives[inner] += last[at[inner]]
-        takes[inner] += following[at[inner]]
-        gives[u <= (0 if lower is None else lower[level, part]) + near] = -never
-        if upper is not None:
-            takes[u >= upper[level, part] - near] = never
+        if inner.size:
+            rows, below = _run(inner), _run(at[inner])
+            give[rows] += last[below]
+            take[rows] += following[below]
+        np.copyto(give, -never, where=low[level])
+        if high is not None:
+            np.copyto(take, never, where=high[level])
         siblings = Siblings(home[level])
-        siblings.gather(np.maximum, gives, last)
-        siblings.gather(np.minimum, takes, following)
+        siblings.gather(np.maximum, give, last)
+        siblings.gather(np.minimum, take, following)
 
 
 @kernel(linear=True, nogil=True)
@@ -250,16 +271,22 @@ def _down_in_arrays(
     x: Any, y: Any, w: Any, lower: Any, upper: Any, whole: int, near: float, own: Any, home: Any, last: Any,
     following: Any, price: Any, begin: int, end: int,
 ) -> int:  # fmt: skip
-    clashes, part = 0, slice(begin, end)
-    for level in levels(own, home):
-        rows = level.start + np.flatnonzero(own[level] >= 0)
-        u, m, at = x[rows, part], w[rows, None], own[rows]
-        slope, above = 2 * m * (u - y[rows, part]), price[home[rows], part]
-        low, high = last[at, part], following[at, part]
-        clashes += int((low > high).sum())
-        least = 0 if lower is None else lower[rows, part]
-        np.minimum(high, above - slope + whole * m, out=high, where=u > least + near)
-        free = True if upper is None else u < upper[rows, part] - near
-        np.maximum(low, above - slope - whole * m, out=low, where=free)
-        price[at, part] = np.maximum(np.minimum(above, high), low)
+    part, inner = slice(begin, end), np.flatnonzero(own >= 0)
+    families = slice(0, inner.size)  # they are numbered as the inner nodes
+    u, m = x[inner, part], w[inner, None]
+    slope = 2 * m * (u - y[inner, part])
+    most, least = slope - whole * m, slope + whole * m
+    low, high = last[families, part].copy(), following[families, part].copy()
+    clashes = int((low > high).sum())
+    gives = u > (0 if lower is None else lower[inner, part]) + near
+    takes = None if upper is None else u < upper[inner, part] - near
+    ends = np.searchsorted(inner, [level.stop for level in levels(own, home)])
+    for start, stop in pairwise([0, *ends.tolist()]):
+        if start == stop:
+            continue
+        here = slice(start, stop)
+        above, floor, ceiling = price[home[inner[here]], part], low[here], high[here]
+        np.minimum(ceiling, above - most[here], out=ceiling, where=gives[here])
+        np.maximum(floor, above - least[here], out=floor, where=True if takes is None else takes[here])
+        np.maximum(np.minimum(above, ceiling), floor, out=price[here, part])
     return clashes

@@ -16,6 +16,7 @@ from models import (
     Isotonic,
     NonNegativeInference,
     Segmentation,
+    Tree,
     chebyshev,
     fixed_sum,
     instances,
@@ -25,7 +26,7 @@ from models.arithmetic import distance, exact, places, run_costs, segments
 from models.certificate import FLOAT_TOLERANCE
 from models.witnesses import few_runs, isotonic_prices, node_prices, ordered_runs, sorted_runs
 from models.witnesses import non_negative_prices as prices_of
-from models.witnesses.node_prices import NEVER
+from models.witnesses.node_prices import NEVER, rows_of_families
 from solvers import fast
 from solvers.fast import segment_paths
 from tests.marks import quick
@@ -203,6 +204,31 @@ def test_prices_along_trees_are_read_in_array_operations_as_in_a_loop(seeds, mon
         args = parent, weights, rng.integers(-9, 9, x.size), np.zeros_like(x)
         loop, arrays = run(prices_of.charges, prices_of._charges_in_arrays, args)
         np.testing.assert_array_equal(arrays[1], loop[1])
+
+
+@pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
+def test_prices_of_nodes_are_read_in_array_operations_as_in_a_loop(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        # The second of three families has no inner nodes; else of any shape.
+        skips = Tree([[0, 0, 0], [0, 0, 1, 2], [0, 1, 3]])
+        tree = skips if seed % 5 == 0 else Tree.random(rng, int(rng.integers(0, 5)), 4, ragged=True)
+        x, noisy, below, above = rng.integers(0, 4, (4, tree.size, int(rng.integers(1, 4))))
+        weights, whole = rng.integers(1, 5, tree.size), seed % 2
+        domain = (None, None) if rng.random() < 0.5 else (x - below // 2, x + above // 2)
+        own, home = rows_of_families(tree)
+        costs = np.zeros((2, tree.internal.size + 1, x.shape[1]), np.int64)
+        args = x, noisy, weights, *domain, whole, 0, own, home, *costs
+        ends = 0, x.shape[1]
+        loop, arrays = run(node_prices._up, node_prices._up_in_arrays, (*args, NEVER, *ends))
+        np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
+        np.testing.assert_array_equal(arrays[1][-2], loop[1][-2])
+        price = np.zeros_like(costs[0])
+        price[-1] = rng.integers(-9, 9)
+        args = *args[:-2], *loop[1][-2:], price, *ends
+        loop, arrays = run(node_prices._down, node_prices._down_in_arrays, args)
+        assert arrays[0] == loop[0]
+        np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
 
 
 @pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
