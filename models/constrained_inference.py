@@ -463,7 +463,7 @@ def _families(
 def _families_in_arrays(
     x: Any, noisy: Any, price: Any, slope: float, b: int, priced: bool, above: Any, named: Any
 ) -> Any:
-    sums, width = np.zeros(6), max(1, PIECE // 4 // b)
+    sums, width = [0.0] * 6, max(1, PIECE // 4 // b)
     for start in range(0, named.size, width):
         parents, own = slice(start, start + width), slice(b * start, b * (start + width))
         a = x[own].reshape(-1, b)
@@ -479,8 +479,8 @@ def _families_in_arrays(
         else:
             total -= mean[:, None]
         pairs = ((away, away), (total, total), (mean, wrong), (wrong, wrong), (a, a), (mean, mean))
-        sums += [_in_blocks(u.ravel(), v.ravel()) for u, v in pairs]
-    return tuple(sums.tolist())
+        sums = [held + _in_blocks(u.ravel(), v.ravel()) for held, (u, v) in zip(sums, pairs, strict=True)]
+    return tuple(sums)
 
 
 def _in_blocks(u: Array, v: Array) -> float:

@@ -202,8 +202,9 @@ class Siblings:
         first = np.empty(home.size, np.bool_)
         first[0] = True
         np.not_equal(home[1:], home[:-1], out=first[1:])
-        self.starts = np.flatnonzero(first)
-        self.family = _run(home[self.starts])
+        starts = np.flatnonzero(first)
+        self.starts = starts if starts.size < home.size else None
+        self.family = _run(home[starts])
 
     def gather(self, reduce: np.ufunc, values: Array, into: Array) -> None:
         """Reduce the rows of each family into the family's row."""
@@ -273,13 +274,14 @@ def _down_in_arrays(
 ) -> int:  # fmt: skip
     part, inner = slice(begin, end), np.flatnonzero(own >= 0)
     families = slice(0, inner.size)  # they are numbered as the inner nodes
-    u, m = x[inner, part], w[inner, None]
-    slope = 2 * m * (u - y[inner, part])
+    rows = _run(inner)
+    u, m = x[rows, part], w[rows, None]
+    slope = 2 * m * (u - y[rows, part])
     most, least = slope - whole * m, slope + whole * m
     low, high = last[families, part].copy(), following[families, part].copy()
     clashes = int((low > high).sum())
-    gives = u > (0 if lower is None else lower[inner, part]) + near
-    takes = None if upper is None else u < upper[inner, part] - near
+    gives = u > (0 if lower is None else lower[rows, part]) + near
+    takes = None if upper is None else u < upper[rows, part] - near
     ends = np.searchsorted(inner, [level.stop for level in levels(own, home)])
     for start, stop in pairwise([0, *ends.tolist()]):
         if start == stop:

@@ -105,7 +105,7 @@ def _divided(
     given = np.array([whole]).T
     while given.size:
         many = np.minimum(given[3], (given[0] + given[1]) // 2 - 1) + 1 - given[2]
-        pieces = np.flatnonzero(np.diff(np.cumsum(many) // (PIECE // 4), prepend=-1))
+        pieces = np.flatnonzero(np.diff(np.cumsum(many) // (PIECE // 2), prepend=-1))
         following = []
         for part in np.split(np.arange(many.size), pieces[1:]):
             first, last, low, high = given[:, part]
