@@ -77,6 +77,8 @@ def plan(
         raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
     expected = MECHANISMS[mechanism].expecting
     check_options(mechanism, keywords_of(expected), options)
+    if options.get("largest") and not options.get("optimize"):
+        raise InputError("`largest` says how to optimize: give `optimize`, too")
     if (epsilon is None) == (standard_error is None):
         raise InputError("give `epsilon`, or the `standard_error` that is wanted, and not both")
     if standard_error is None:

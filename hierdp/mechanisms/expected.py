@@ -154,6 +154,9 @@ LevelWeights = Annotated[
         flag="--optimize",
     ),
 ]
+Largest = Annotated[
+    bool, Option("With `optimize`: the least of the largest weighted variance, in place of the sum.")
+]
 
 
 def best_shares(
@@ -161,13 +164,16 @@ def best_shares(
     sensitivities: Sequence[float],
     shares: Sequence[float] | None,
     noise: str,
+    largest: bool = False,
 ) -> list[float]:
-    """The shares of levels with the least weighted sum of the noise's variances, proved by `BudgetSplit`.
+    """The shares of levels with the least weighted variances of the noise, proved by `BudgetSplit`.
 
     - weights: above 0; one for each level that is measured, from the top.
     - sensitivities: of the levels' queries.
     - shares: must not be given, too.
     - noise: the law; variances of Gaussian noise are in proportion to 1/ρ, others to 1/ε².
+    - largest: whether the largest weighted variance is minimized, in place of their sum. Of noise that is not
+      Gaussian, that is the largest root of one, which is in proportion to 1/ε.
 
     Raises `InputError` if there is not one positive finite weight for each level, or shares are given, too.
     """
@@ -183,8 +189,14 @@ def best_shares(
     if not all(0 < weight < math.inf for weight in weights):
         raise InputError("`optimize`: weights must be positive and finite")
     variances = [float(w) * float(s) ** 2 for w, s in zip(weights, sensitivities, strict=True)]
-    found = solve(BudgetSplit(variances, 1.0, [1.0] * len(variances) if noise == GAUSSIAN else None))
-    assert found.x is not None
+    each, gaussian = [1.0] * len(variances), noise == GAUSSIAN
+    if largest:
+        model = BudgetSplit(np.diag(variances if gaussian else np.sqrt(variances)), 1.0, each)
+    else:
+        model = BudgetSplit(variances, 1.0, each if gaussian else None)
+    found = solve(model)
+    if found.x is None or found.status != "optimal":
+        raise InputError("`optimize`: the weights are too large, too small or too different for a proof")
     return [float(share) for share in found.x]
 
 

@@ -116,6 +116,13 @@ def public_groups(
     )
 
 
+def level_names(levels: Sequence[str] | None, regions: Hierarchy | None) -> Sequence[str]:
+    """The levels of a table of groups that is not read yet, by their columns or its regions."""
+    if regions is not None:
+        return regions.levels
+    return ["root", *([levels] if isinstance(levels, str) else levels or ())]
+
+
 def public_axes(axes: Mapping[str, Hierarchy | None], regions_from_data: bool) -> Public:
     """Where the regions of a table's axes come from; raises as `_public`.
 

@@ -26,18 +26,25 @@ def solve_budget(model: BudgetSplit) -> tuple[Floats, Witness | None]:
 
     Without `information`, shares in proportion to the cube roots of the weights (Qardaji, Yang & Li 2013,
     §3.5); with a diagonal one and a single error, to the square roots of weight over information (Xiao et al.
-    2023, Theorem 5); else by an interior point.
+    2023, Theorem 5); with a diagonal one and errors of a single part each, such that all are equal; else by
+    an interior point.
     """
     weights, epsilon = model.data
+    witness = None
     if model.information is None:
         roots = np.cbrt(weights)
     elif np.ndim(model.information) == 1 and len(weights) == 1:
         roots = np.sqrt(np.divide(weights[0], model.information, where=weights[0] > 0, out=0 * weights[0]))
+    elif np.ndim(model.information) == 1 and (np.count_nonzero(weights, axis=1) == 1).all():
+        each = np.divide(weights, model.information, where=weights > 0, out=0 * weights)
+        roots, errors = each.max(axis=0), np.zeros(len(weights))
+        np.maximum.at(errors, each.argmax(axis=0), roots)
+        witness = {"errors": errors}
     else:
         informed = _squares if model.square else _numbers
         share, errors = _interior(*informed(weights / weights.max(), np.asarray(model.information)))
         return epsilon * share, {"errors": errors}
-    return np.asarray(epsilon * (roots / roots.sum())), None
+    return np.asarray(epsilon * (roots / roots.sum())), witness
 
 
 Slopes = tuple[Floats, Floats, Callable[[Floats], Floats]]

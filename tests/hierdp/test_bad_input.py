@@ -15,6 +15,7 @@ from test_cli import AGES, FILES, FLOWS, GROUPS, SIZES, TABLED
 
 from hierdp import Hierarchy, Names, Numbers, SimulatedNoise, release
 from hierdp.cli import main
+from hierdp.errors import InputError
 from hierdp.privacy.budget import split
 from hierdp.tables import Prefixes, flows, group_sizes, read, read_parents, read_regions
 from models import Chebyshev, HierarchyQIP, Isotonic, Tree
@@ -420,6 +421,46 @@ CALLS = {
 }  # fmt: skip
 
 KINDS = {**COMMANDS, **CALLS}
+
+
+STATES = Hierarchy.from_columns({"state": ["A", "A", "B"], "county": ["a", "b", "c"]}, ["state", "county"])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "given", "message"),
+    [
+        ("group-size", {"levels": ["s", "c"], "shares": [1, 1]}, "2 shares for 3 levels"),
+        ("group-size", {"regions": STATES, "region": "c", "shares": [1]}, "1 shares for 3 levels"),
+        ("count-of-counts", {"levels": ["s", "c"], "shares": [1, 1]}, "2 shares for 3 levels"),
+        (
+            "top-down",
+            {"axes": {"from": ["s", "c"], "to": (STATES, "d")}, "shares": [1]},
+            "1 shares for 4 lev",
+        ),
+        ("top-down", {"axes": {"to": ["s"]}, "bounded": False, "shares": [1]}, "1 shares for 2 levels"),
+        ("top-down", {"axes": {"to": ["s"]}, "method": "SH", "shares": [1]}, "SH takes no shares"),
+        ("top-down", {"axes": {"to": ["s"]}, "method": "SH", "zeros": "a=b"}, "SH takes no zeros"),
+        (
+            "range-query",
+            {"axes": [Numbers("x", 0, 8, 8)], "branching": 2, "budget": [1]},
+            "1 shares for 3 lev",
+        ),
+        (
+            "range-query",
+            {"axes": [("to", (STATES, "d"))], "method": "H_tree", "budget": [1]},
+            "1 shares for 2",
+        ),
+    ],
+)
+def test_shares_that_do_not_fit_are_refused_before_a_table_is_read(mechanism, given, message):
+    """There is no such table."""
+    if mechanism in ("group-size", "count-of-counts"):
+        given = {"group": ["h"], "groups_from_data": True, "max_size": 3, **given}
+        given |= {} if "regions" in given else {"regions_from_data": True}
+    elif mechanism == "top-down":
+        given = {"delta": 1e-6, "regions_from_data": True, **given}
+    with pytest.raises(InputError, match=message):
+        release("no-such-table.parquet", mechanism, epsilon=1.0, **given)
 
 
 @pytest.mark.parametrize(("what", "message"), quick(KINDS.values(), every=2), ids=list(KINDS))

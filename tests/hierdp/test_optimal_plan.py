@@ -241,7 +241,8 @@ def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights()
     sizes = {"epsilon": 1.0, "levels": ["state=2", "county=4"]}
     made = plan("count-of-counts", optimize=[1, 8, 27], **sizes)
     assert made.notes[0].endswith("--share 0.1667 --share 0.3333 --share 0.5")
-    for wrong, message in (([1, 2], "2 weights for 3 levels"), ([1, 0, 1], "positive and finite")):
+    wrongs = [([1, 2], "2 weights for 3 levels"), ([1, 0, 1], "positive and finite")]
+    for wrong, message in (*wrongs, ([1e-305, 1, 1], "too different for a proof")):
         with pytest.raises(InputError, match=message):
             plan("count-of-counts", optimize=wrong, **sizes)
     with pytest.raises(InputError, match="not both"):
@@ -250,6 +251,34 @@ def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights()
         made = plan("group-size", optimize=[1, 8 if delta is None else 16, 27 if delta is None else 81],
                     max_size=3, delta=delta, **sizes)  # fmt: skip
         assert made.plan["shares"] == pytest.approx(shares)  # BudgetSplit's answer, in floats
+
+
+def test_shares_for_the_largest_error_make_all_weighted_variances_equal():
+    """In proportion to the weights for Gaussian noise, else to their roots; no split near is better."""
+    sizes = {"epsilon": 0.1, "levels": ["state=2", "county=4"]}  # so that discrete noise is nearly continuous
+    axes = {"origin": {"state": 5}, "destination": {"state": 5}}
+    flows = {"epsilon": 0.1, "delta": 1e-9, "axes": axes, "bounded": False, "trips": 4, "distinct": True}
+    rng = np.random.default_rng(0)
+    for mechanism, how, shares in (
+        ("count-of-counts", sizes, [1 / 8, 2 / 8, 5 / 8]),
+        ("group-size", {**sizes, "max_size": 3}, [1 / 8, 2 / 8, 5 / 8]),
+        ("group-size", {**sizes, "max_size": 3, "delta": 1e-6}, [1 / 30, 4 / 30, 25 / 30]),
+        ("top-down", flows, [16 / 180, 64 / 180, 100 / 180]),  # sensitivities 4, 4 and 2
+    ):
+        weights = np.array([1, 4, 25])
+
+        def cost(made, weights=weights):
+            return (weights * made.table["noise_deviation"] ** 2).max()
+
+        made = plan(mechanism, optimize=weights.tolist(), largest=True, **how)
+        assert made.plan["shares"] == pytest.approx(shares)  # in floats
+        assert "proved" in made.notes[0]
+        for _ in range(5):
+            near = (np.array(shares) * rng.uniform(0.8, 1.2, 3)).tolist()
+            assert cost(plan(mechanism, shares=near, **how)) > cost(made)
+        assert cost(plan(mechanism, optimize=weights.tolist(), **how)) > cost(made)
+    with pytest.raises(InputError, match="give optimize, too"):
+        plan("count-of-counts", largest=True, **sizes)
 
 
 HOMES = pd.DataFrame(

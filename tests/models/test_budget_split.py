@@ -288,6 +288,24 @@ def test_a_diagonal_and_one_error_have_a_closed_form():
     assert (unused.x.tolist(), unused.objective) == ([2, 0], 1 / 4)
 
 
+def test_errors_of_a_single_part_each_become_equal():
+    """The largest of some; those of one part differ by a factor, so only one of them counts."""
+    rng = np.random.default_rng(0)
+    model = BudgetSplit([[8, 0, 0], [0, 3, 0], [2, 0, 0], [0, 3, 0]], 2, information=[2, 1, 5])
+    assert solve(model).x.tolist() == [8 / 7, 6 / 7, 0]
+    assert solve(model).status == "optimal"
+    assert solve(model).objective == 7 / 2  # (8/2 + 3)/2
+    for _ in range(20):
+        parts = int(rng.integers(1, 9))
+        weights, told = np.exp(rng.normal(0, 8, parts)), np.exp(rng.normal(0, 4, parts))
+        found = solve(BudgetSplit(np.diag(weights), 0.7, told))  # the interior point fails for such weights
+        assert found.status == "optimal"
+        assert found.gap <= 1e-12 * found.objective  # of some ten roundings
+    near = BudgetSplit(np.diag(np.arange(1.0, 6.0)), 0.7, told := rng.uniform(1, 3, 5))
+    other = solve(BudgetSplit(near.weights, 0.7, np.diag(told)))  # by the interior point
+    assert other.objective == pytest.approx(solve(near).objective, rel=1e-9)
+
+
 @pytest.mark.parametrize("errors", [1, 3])
 def test_any_witness_of_least_squares_gives_a_bound(errors):
     rng = np.random.default_rng(7)

@@ -13,6 +13,7 @@ from hierdp.mechanisms.count_of_counts.mechanism import levels_of
 from hierdp.mechanisms.count_of_counts.plan import MAX_SIZE, budgets_of, plan_of
 from hierdp.mechanisms.expected import (
     Expected,
+    Largest,
     LevelWeights,
     PlannedLevels,
     PlannedRegions,
@@ -63,6 +64,7 @@ def expected(
     ] = None,
     shares: shared.Shares = None,
     optimize: LevelWeights = None,
+    largest: Largest = False,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level of a release of count-of-counts."""
@@ -80,7 +82,7 @@ def expected(
     if optimize is not None:
         there = levels_of(places, planned(shares=None).in_parts_of(allowed.loss, epsilon), allowed)
         measured = [share.sensitivity(one.sensitivity) for _, one, share in there]
-        shares = best_shares(optimize, measured, shares, allowed.noise)
+        shares = best_shares(optimize, measured, shares, allowed.noise, largest)
         notes.insert(0, shares_note(shares))
     plan = planned(shares=shares)
     budgets_of(plan, epsilon)

@@ -43,7 +43,7 @@ from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_d
 from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, persons_of, rows_of
-from hierdp.mechanisms.public import public_groups
+from hierdp.mechanisms.public import level_names, public_groups
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Ledger, PersonRows
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE
@@ -136,7 +136,7 @@ def from_table(
     shares: shared.Shares = None,
 ) -> Release:
     """Release a table's groups by size: `hierdp.tables.sizes.group_runs`, then `count_of_counts`."""
-    names = _level_names(levels, regions)
+    names = level_names(levels, regions)
     options: dict[str, Any] = {
         "merge": merge,
         "max_size": max_size,
@@ -427,12 +427,6 @@ def weights_of(
         return weights
     power = 1 if noise == GAUSSIAN else 2
     return np.asarray(weights * (np.array(budgets) / max(budgets))[level] ** power)
-
-
-def _level_names(levels: Sequence[str] | None, regions: Hierarchy | None) -> Sequence[str]:
-    if regions is not None:
-        return regions.levels
-    return ["root", *([levels] if isinstance(levels, str) else levels or ())]
 
 
 def table_of(places: Hierarchy, runs: Runs) -> Any:

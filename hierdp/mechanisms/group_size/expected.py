@@ -9,6 +9,7 @@ import numpy as np
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
+    Largest,
     LevelWeights,
     PlannedLevels,
     PlannedRegions,
@@ -48,6 +49,7 @@ def expected(
     method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "M_c^dp",
     shares: shared.Shares = None,
     optimize: LevelWeights = None,
+    largest: Largest = False,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
     """The noise of each level of a release of groups by size."""
@@ -56,7 +58,7 @@ def expected(
     notes = [NOTE]
     if optimize is not None:
         measured = [query.sensitivity for query in queries(places, max_size + 1, allowed, chosen)]
-        shares = best_shares(optimize, measured, shares, allowed.noise)
+        shares = best_shares(optimize, measured, shares, allowed.noise, largest)
         notes.insert(0, shares_note(shares))
         if chosen.cumulative and not chosen.fitted:
             notes.append(f"{chosen.name} {ALIKE}")

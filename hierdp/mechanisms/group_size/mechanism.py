@@ -24,7 +24,7 @@ from hierdp.mechanisms.group_size.post_processing import (
 )
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, persons_of, rows_of
-from hierdp.mechanisms.public import public_groups
+from hierdp.mechanisms.public import level_names, public_groups
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.weights import whole_weights
 from hierdp.metrics.group_sizes import constraint_violations
@@ -92,7 +92,7 @@ def from_table(
     """Release a table's groups by size: `hierdp.tables.group_sizes`, then `group_size`."""
     solver = SolverOptions(backend, time_limit, window)
     checked(method, solver, METHODS)  # before reading the table, which may be large
-    Allowed.of(epsilon, delta)
+    split(Allowed.of(epsilon, delta).loss, len(level_names(levels, regions)), shares)
     public = public_groups(regions, groups, regions_from_data, groups_from_data)
     persons = persons_of(person, rows_per_person, most_per_row, entities)
     data = [

@@ -19,7 +19,7 @@ from hierdp.mechanisms.range_query.answers import Answers, RangeAnswers
 from hierdp.mechanisms.range_query.hierarchical import hierarchical
 from hierdp.mechanisms.range_query.matrix import MOST_BINS, matrix
 from hierdp.mechanisms.range_query.plan import METHODS as METHODS
-from hierdp.mechanisms.range_query.plan import RangeQueryMethod, chosen
+from hierdp.mechanisms.range_query.plan import RangeQueryMethod, chosen, plan_of
 from hierdp.mechanisms.range_query.table import Source, answers_of, settings_of, table_of
 from hierdp.mechanisms.range_query.wavelet import wavelet
 from hierdp.privacy.budget import Ledger, check_epsilon
@@ -114,9 +114,15 @@ def from_table(
 ) -> RangeRelease:
     """Release a table's counts by bin: `hierdp.tables.binning.histogram`, then `range_query`."""
     given = {"branching": branching, "budget": budget, "repair": repair, "strategy": strategy}
-    chosen(method, **given)  # before reading the table
+    picked = chosen(method, **given)  # before reading the table
     axes, persons = checked_axes(axes), persons_of(person, rows_per_person, most_per_row, count)
-    public = public_axes(named_regions(axes), regions_from_data)
+    places = named_regions(axes)
+    public = public_axes(places, regions_from_data)
+    if not isinstance(budget, str | None) and unknown is None:
+        named = {name: Names.of(name, known) for name, known in places.items() if known is not None}
+        if len(named) == len(places):  # the bins are known; refuses shares that do not fit
+            bins = [named[one[0]] if isinstance(one, tuple) else one for one in axes]
+            plan_of(bins, 1.0, picked, branching, budget)
     data = histogram(source, axes, count, unknown, clip, persons)
     options: Any = given
     made = for_persons(lambda of_row: range_query(data, of_row, noise, method, **options), epsilon, persons)

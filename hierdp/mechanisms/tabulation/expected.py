@@ -12,6 +12,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
+    Largest,
     PlannedLevels,
     PlannedRegions,
     RowsOfAPerson,
@@ -90,9 +91,7 @@ def expected(
             "LEVEL:QUERY[=WEIGHT]",
         ),
     ] = None,
-    largest: Annotated[
-        bool, Option("With `optimize`: the least of the largest weighted variance, in place of the sum.")
-    ] = False,
+    largest: Largest = False,
     bounded: shared.Bounded = True,
     rows_per_person: RowsOfAPerson = 1,
 ) -> Expected:
@@ -117,8 +116,6 @@ def expected(
         best = optimal(method, known, places, unit, rho_of(epsilon, delta), optimize, largest)
         given = plan_of({**given.as_dict(), **best.shares})
         known, notes = Queries(given), [best.note]
-    elif largest:
-        raise InputError("`largest` says how to optimize: give `optimize`, too")
     settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
     plan_queries = level_queries(known, places, unit, rho_of(epsilon, delta))
     errors = _errors(known, places, plan_queries, bounded) if method in UNBIASED else None

@@ -17,6 +17,7 @@ from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
+    Largest,
     LevelWeights,
     best_shares,
     deviation,
@@ -91,6 +92,7 @@ def expected(
     bounded: shared.Bounded = True,
     shares: shared.Shares = None,
     optimize: LevelWeights = None,
+    largest: Largest = False,
     zeros: Annotated[
         str | None,
         Option(
@@ -137,7 +139,7 @@ def expected(
     if optimize is not None:
         there = [queries.level(data, depths, unit, 1.0, 1) for depths in depths_of(data.axes, order)[1:]]
         measured = there if bounded else [queries.total(unit, 1.0), *there]
-        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, GAUSSIAN)
+        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, GAUSSIAN, largest)
     known_zeros = zeros_of(zeros, data)
     if total is not None:
         data = made_up(data, total, known_zeros)
@@ -151,13 +153,10 @@ def expected(
 
         return with_simulated(found, data, release, runs, "made-up" if like is None else "public")
 
-    if chosen.model is None and shares is not None:
-        raise InputError(f"{method} takes no `shares`: it measures only the finest counts")
-    if chosen.model is None and zeros is not None:
-        raise InputError(f"{method} takes no `zeros`: it does not go level by level")
+    chosen.refuse(shares, zeros)
     if chosen.model is None:
         return simulated(_finest(data, order, epsilon, delta, unit, method))
-    budgets = queries.shares_of(rho_of(epsilon, delta), order, unit, shares)
+    budgets = queries.shares_of(rho_of(epsilon, delta), len(order), unit, shares)
     rows, scales, nodes = list[dict[str, Any]](), list[float](), list[int]()
     if not bounded:
         rows.append(_row(0, "total", queries.total(unit, budgets[0])) | {"bound": np.nan})

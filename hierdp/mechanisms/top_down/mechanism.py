@@ -126,9 +126,12 @@ def from_table(
     """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
     persons = persons_of(person, rows_per_person, most_per_row, count)
     solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
-    checked(method, solver, METHODS)  # before reading the table, which may be large
-    check_delta(delta)
+    checked(method, solver, METHODS).refuse(shares, zeros)  # before reading the table, which may be large
     named = axes_by_name(axes)
+    levels = sum(
+        len(one.levels) if one.hierarchy is None else one.hierarchy.tree.depth for one in named.values()
+    )
+    check_delta(delta), shares_of(1.0, levels, unit, shares)
     public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
     data = flows(source, axes=named, count=count, unknown=unknown, persons=persons, distinct=distinct)
     made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver, zeros=zeros)
@@ -287,6 +290,7 @@ def published(
     - measure: answers queries about `TrueCounts`.
     """
     order, method, unit, shares = refinements(data, plan.first), plan.method, plan.unit, plan.shares
+    method.refuse(shares, plan.zeros)
     deviation = None
     if method.model is not None:
         model, answer = method.model, partial(method.answer, by_solver=plan.backend is not None)
@@ -296,10 +300,6 @@ def published(
             return answer(solve(level_name(data, children.depths), problem))
 
         levels = level_by_level(data, order, plan, measure, repaired)
-    elif plan.zeros is not None:
-        raise InputError(f"{method.name} takes no `zeros`: it does not go level by level")
-    elif shares is not None:
-        raise InputError(f"{method.name} takes no `shares`: it measures only the finest counts")
     elif method.name == "SH":
         levels = stability_histogram(data, order, plan, measure)
     else:
@@ -334,7 +334,7 @@ def level_by_level(
     Returns: the nodes with a positive count, from the root.
     """
     unit, total, zeros = plan.unit, plan.total, zeros_of(plan.zeros, data)
-    budgets = shares_of(plan.rho, order, unit, plan.shares)
+    budgets = shares_of(plan.rho, len(order), unit, plan.shares)
     if total is None:
         noisy = measure(queries.total(unit, budgets[0])).answers
         levels = [root(data.axes, max(0, int(noisy[0])))]

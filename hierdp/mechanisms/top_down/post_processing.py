@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp import execution
+from hierdp.errors import InputError
 from hierdp.mechanisms.solver_options import Deadline, SolverOptions
 from hierdp.record.step import NotProved, NotSolved, Solving, Step, require_proved
 from models import Chebyshev, FixedSum, Model
@@ -105,6 +106,13 @@ class TopDownMethod:
     takes: tuple[str, ...] = ()
     rounding: Callable[[Ints, Floats, Ints, Ints, Ints], Ints] | None = None
     choosing: Callable[[Ints, Ints, Ints, Ints], Ints] | None = None
+
+    def refuse(self, shares: Sequence[float] | None, zeros: str | None) -> None:
+        """Raises `InputError` if the method takes none of these."""
+        if self.model is None and zeros is not None:
+            raise InputError(f"{self.name} takes no `zeros`: it does not go level by level")
+        if self.model is None and shares is not None:
+            raise InputError(f"{self.name} takes no `shares`: it measures only the finest counts")
 
     def answer(self, step: Step, by_solver: bool) -> Ints:
         """A step's answer, which is the one that the method takes.

@@ -86,9 +86,9 @@ def finest_shape(data: Flows) -> tuple[int, ...]:
     return tuple(int(axis.tree.level_sizes[-1]) for axis in data.axes)
 
 
-def shares_of(rho: float, order: Sequence[int], unit: Unit, shares: Sequence[float] | None) -> list[float]:
-    """The ρ of each level from the top, preceded by that of the total if it is not public."""
-    return split(rho, len(order) + (not unit.bounded), shares)
+def shares_of(rho: float, levels: int, unit: Unit, shares: Sequence[float] | None) -> list[float]:
+    """The ρ of each level below the root, from the top, preceded by that of the total if it is not public."""
+    return split(rho, levels + (not unit.bounded), shares)
 
 
 def total(unit: Unit, share: float) -> Query:
