@@ -1,16 +1,20 @@
 """CP-SAT of OR-tools: whole numbers only; it takes absolute values and tables of costs natively.
 
 It also takes squares, as products, but its bounds for them are so weak that thirty take more than a minute.
-Their piecewise-linear form is solved at once.
+Their piecewise-linear form is solved at once. A convex table of costs is stated by its slopes, which takes a
+tenth of the time: one variable for each slope, of the units that cost as much.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from ortools.sat.python import cp_model
 
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.programs.program import Program
 from models.programs.terms import Rows, Term
@@ -63,15 +67,24 @@ class Session(session.Session):
         weight, center = term.data
         reach = 0
         if term.kind == "table":
-            for i, first, table in zip(
-                term.index.tolist(), _whole(center, "center"), term.tables, strict=True
-            ):
-                values = _whole(table, "cost")
-                cost = self._model.new_int_var(min(values), max(values), "")
-                self._model.add_element(self._x[i] - first, values, cost)
+            tables = [_whole(table, "cost") for table in term.tables]
+            # The constants are added in floats, which must hold them exactly.
+            exactly = sum(max(map(abs, table)) for table in tables) < exact.FLOAT_WHOLE
+            for i, first, table in zip(term.index.tolist(), _whole(center, "center"), tables, strict=True):
+                steps = [after - before for before, after in pairwise(table)]
+                if exactly and steps == sorted(steps):  # convex: the cheapest units are taken first
+                    units = Counter(steps)
+                    taken = [self._model.new_int_var(0, many, "") for many in units.values()]
+                    self._model.add(cp_model.LinearExpr.sum(taken) == self._x[i] - first)
+                    costs += [*taken, table[0]]
+                    weights += [*units, 1]
+                    reach += abs(table[0]) + sum(map(abs, steps))
+                    continue
+                cost = self._model.new_int_var(min(table), max(table), "")
+                self._model.add_element(self._x[i] - first, table, cost)
                 costs.append(cost)
                 weights.append(1)
-                reach += max(map(abs, values))
+                reach += max(map(abs, table))
             return reach
         for i, w, c in zip(
             term.index.tolist(), _whole(weight, "weight"), _whole(center, "center"), strict=True

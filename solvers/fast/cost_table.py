@@ -21,13 +21,13 @@ def solve_cost_table(model: CostTable) -> tuple[Ints, Witness | None]:
     order = np.argsort(slope, kind="stable")
     taken = child[order[:units]]
     x = model.least + np.bincount(taken, minlength=model.least.size)
-    return x, {"price": slope[order[units - 1]].item()} if units else None
+    return x, {"price": slope[order[units - 1 : units]].tolist()[0]} if units else None
 
 
 def merged_table(model: CostTable) -> tuple[int, Array]:
     """φ at every value that the children can add up to, for any total: ``(least value, costs)``."""
     _need_convex(model)
-    cheapest = sum(np.asarray(table)[0].item() for table in model.tables)
+    cheapest = sum(np.asarray(table)[:1].tolist()[0] for table in model.tables)
     costs = cheapest + np.concatenate([[0], np.cumsum(np.sort(model.slopes[0]))])
     return int(model.least.sum()), costs
 

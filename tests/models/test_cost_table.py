@@ -76,3 +76,11 @@ def test_whole_table_is_the_min_plus_convolution():
 def test_slopes_merge_for_convex_tables_only():
     with pytest.raises(NoFastPath, match="slopes merge for convex tables only"):
         merged_table(CostTable([[0, 3, 4]], 1))
+
+
+def test_costs_up_to_two_to_the_60():
+    huge = 2**60 + 1
+    model = CostTable([[huge, huge // 2, 5], [3, 3, 4]], 2)  # held as Python integers
+    found = solve(model)
+    assert (found.status, found.objective, found.x.tolist()) == ("optimal", 8, [2, 0])
+    assert merged_table(model)[1].tolist() == [huge + 3, huge // 2 + 3, 8, 8, 9]

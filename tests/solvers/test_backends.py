@@ -1,5 +1,6 @@
 """Backends agree with the fast path, or give a reason; `test_contract` has every kind of program."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -281,6 +282,22 @@ def test_cp_sat_takes_any_table_as_it_is():
     assert solve(model, "cp-sat").objective == best == solve(model, "highs").objective
     halves = CostTable([[0.5, 1.0], [0.25, 2.0]], total=1)
     assert solve(halves, "cp-sat").status == "unsupported"
+
+
+def test_cp_sat_states_convex_tables_by_their_slopes():
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        bumpy, convex = rng.integers(-9, 9, 4), np.cumsum(np.sort(rng.integers(-3, 3, 5)))
+        far = rng.choice([0, 2**51])
+        tables, start = [bumpy, convex + far, convex - far, [7]], rng.integers(-3, 3, 4)
+        spans = [range(k, k + len(table)) for k, table in zip(start.tolist(), tables, strict=True)]
+        for total in (int(start.sum()), int(start.sum()) + 5, sum(span[-1] for span in spans)):
+            model = CostTable(tables, total, start)
+            best = min(model.objective(x) for x in itertools.product(*spans) if sum(x) == total)
+            found = solve(model, "cp-sat", threads=1)
+            assert (found.status, found.objective, found.bound) == ("optimal", best, best)
+    steep = CostTable([[2**58 + 1, 2**57, 5], [3, 3, 4]], 2)
+    assert solve(steep, "cp-sat", threads=1).status == "optimal"
 
 
 def test_cp_sat_rounds_bounds_inwards_and_refuses_what_may_overflow():
