@@ -1,9 +1,9 @@
 """A release from a billion rows in files, counted by DuckDB or by Spark, and its check.
 
 The rows are made up: the household (of 4 · 10⁸) and the places of home and work, each one of 1,000 by Zipf's
-law; the digits of their codes are levels. DuckDB has 1 GB of memory and writes no temporary files; Spark has
-two executors, processes of their own with 1 GB each. Files (6.5 bytes a row) are made in the folder unless
-they are there, and stay there.
+law; the digits of their codes are levels. DuckDB has 1 GB of memory and writes no temporary files. Spark has
+two executors, processes of their own with 1 GB each; they spill to disk what they cannot hold, such as the
+households of `group-size`. Files (6.5 bytes a row) are made in the folder unless they are there, and stay.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def moved(log: Path) -> dict[str, float]:
     return found
 
 
-def released(engine: str, paths: str, folder: str) -> dict[str, Any]:
+def released(engine: str, mechanism: str, paths: str, folder: str) -> dict[str, Any]:
     """The release, in this process."""
     from hierdp import TabulatedNoise, release
     from hierdp.tables import Prefixes
@@ -92,11 +92,15 @@ def released(engine: str, paths: str, folder: str) -> dict[str, Any]:
 
     files = json.loads(paths)
     row: dict[str, Any] = {}
-    axes = {name: Prefixes(name, CODES) for name in ("home", "work")}
+    home, work = (Prefixes(name, CODES) for name in ("home", "work"))
+    options: dict[str, dict[str, Any]] = {
+        "top-down": {"axes": {"home": home, "work": work}, "delta": 1e-8},
+        "group-size": {"levels": home, "group": ["household"], "groups_from_data": True, "max_size": 20},
+    }
 
     def write(table: Any) -> None:
-        options: dict[str, Any] = {"axes": axes, "regions_from_data": True, "delta": 1e-8}
-        made = release(table, "top-down", epsilon=1, noise=TabulatedNoise(), **options)
+        public: dict[str, Any] = {"epsilon": 1, "regions_from_data": True, **options[mechanism]}
+        made = release(table, mechanism, noise=TabulatedNoise(), **public)
         row["cells"] = len(made.table)
         made.write(Path(folder) / "out", report=False)
 
@@ -127,6 +131,7 @@ def run(
     folder: Annotated[Path, "of the files"] = Path("build/billion"),
     rows: Annotated[int, "in files of 10⁸"] = 1_000_000_000,
     engine: Annotated[str, "duckdb or spark"] = "duckdb",
+    mechanism: Annotated[str, "top-down or group-size"] = "top-down",
 ) -> Iterator[dict[str, Any]]:
     import tempfile
 
@@ -136,6 +141,10 @@ def run(
         if not path.exists():
             make(path, at * IN_FILE, IN_FILE)
     with tempfile.TemporaryDirectory() as out:
-        known = {"engine": engine, "rows": len(paths) * IN_FILE}
-        yield known | {"what": "release"} | apart(released, engine, json.dumps([str(p) for p in paths]), out)
+        known = {"engine": engine, "mechanism": mechanism, "rows": len(paths) * IN_FILE}
+        yield (
+            known
+            | {"what": "release"}
+            | apart(released, engine, mechanism, json.dumps([str(p) for p in paths]), out)
+        )
         yield known | {"what": "check"} | apart(hierdp, "check", f"{out}/out")

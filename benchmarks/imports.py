@@ -5,19 +5,27 @@ own modules (without those of other libraries that they import), the least of al
 of the chain that first imported it. Modules are loaded from bytecode, as after an installation
 (`PYTHONDONTWRITEBYTECODE` is unset, and the first run is not counted). With ``--module``, only the chain of
 one module, such as ``pandas.core.frame``, is shown, from its beginning.
+
+With ``--fresh``, a row is a command: its CPU seconds in a fresh environment, where nothing is compiled; with
+Python's bytecode, but without compiled kernels; and warm, with both.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Annotated, Any
+from unittest import mock
 
-from benchmarks.child import python
+from benchmarks.child import hierdp, needed, python
 
 ROWS = """state,county,home,age,work
 A,a,1,3,a
@@ -106,10 +114,29 @@ sys.exit(code)
 """
 
 
+def arguments(words: str) -> list[str]:
+    """A command's, which may be repeated."""
+    return [*words.split(), *["--overwrite"] * ("--out" in words)]
+
+
+def first_runs(words: str, folder: Path, runs: int) -> dict[str, float]:
+    """Median CPU seconds of a command: first, without kernels, and warm."""
+    compiled = {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "NUMBA_CACHE_DIR": f"{folder}/kernels"}
+    states = {"first": ("bytecode", "kernels"), "without kernels": ("kernels",), "warm": ()}
+    taken: dict[str, list[float]] = {state: [] for state in states}
+    with chdir(folder), mock.patch.dict(os.environ, compiled):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        for _ in range(runs):
+            for state, missing in states.items():
+                for one in missing:
+                    shutil.rmtree(folder / one, ignore_errors=True)
+                taken[state].append(needed(hierdp, *arguments(words))["process_cpu"])
+    return {f"{state}, CPU s": statistics.median(seconds) for state, seconds in taken.items()}
+
+
 def imported(words: str, folder: Path) -> dict[str, Any]:
     """The chain and the CPU seconds of each module that a command imports, and the CPU seconds of all."""
-    given = [*words.split(), *["--overwrite"] * ("--out" in words)]
-    command = python("-c", f"WORDS = {given!r}\n{WATCHED}")
+    command = python("-c", f"WORDS = {arguments(words)!r}\n{WATCHED}")
     command["env"].pop("PYTHONDONTWRITEBYTECODE", None)
     command["env"]["OPENBLAS_NUM_THREADS"] = "1"
     done = subprocess.run(**command, cwd=folder, capture_output=True, text=True, check=False)
@@ -158,6 +185,7 @@ def run(
     commands: Annotated[tuple[str, ...], f"of: {', '.join(COMMANDS)}"] = tuple(COMMANDS),
     module: Annotated[str, "show the chain of this module alone"] = "",
     least: Annotated[float, "CPU milliseconds that a library takes to be listed"] = 5.0,
+    fresh: Annotated[bool, "time first runs instead; medians"] = False,
 ) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -167,6 +195,9 @@ def run(
                 imported(COMMANDS[release], folder)
         for command in COMMANDS:
             if command not in commands:
+                continue
+            if fresh:
+                yield {"command": command, **first_runs(COMMANDS[command], folder, runs)}
                 continue
             found = [imported(COMMANDS[command], folder) for _ in range(runs + 1)][1:]
             if module:
