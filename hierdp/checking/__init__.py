@@ -274,7 +274,8 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     table = laid_out(release.with_ends)
     last = [] if table.large or not regions else [*table.finest(regions)]
     if regions:
-        pieces = aligned(written.read_parts(finest, limit, table.large), last or table.finest(regions))
+        due = map(files.arrow_of, last or table.finest(regions))
+        pieces = aligned(written.read_parts(finest, limit, table.large), due)
         if not all(same_rows(one, other) for one, other in pieces):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
     for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):

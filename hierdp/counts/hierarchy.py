@@ -227,21 +227,23 @@ class Hierarchy:
         columns = {level: np.append(regions, name) for level, regions in self.columns().items()}
         return Hierarchy.from_columns(columns, self.levels[1:], self.names[0][0], self.levels[0])
 
-    def frame(self) -> DataFrame:
+    def listing(self) -> dict[str, NDArray[Any]]:
         """All regions in level order: `level` (0 is the root), `level_name`, `region`, `parent`."""
-        import pandas as pd
-
         parents = [np.array([None], dtype=object)]
         for above, level in zip(self.names[:-1], self.tree.levels, strict=True):
             parents.append(above[np.asarray(level)])
-        return pd.DataFrame(
-            {
-                "level": self.tree.level,
-                "level_name": np.array(self.levels, dtype=object)[self.tree.level],
-                "region": np.concatenate(self.names),
-                "parent": np.concatenate(parents),
-            }
-        )
+        return {
+            "level": self.tree.level,
+            "level_name": np.array(self.levels, dtype=object)[self.tree.level],
+            "region": np.concatenate(self.names),
+            "parent": np.concatenate(parents),
+        }
+
+    def frame(self) -> DataFrame:
+        """The `listing` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.listing())
 
     def __repr__(self) -> str:
         sizes = zip(self.levels, self.tree.level_sizes, strict=True)

@@ -132,17 +132,15 @@ class Selection(NamedTuple):
 
 
 def spelt_out(regions: Regions, values: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-    """For each axis and column of a level, the names of the finest places' regions, as pandas arrays.
+    """For each axis and column of a level, the names of the finest places' regions.
 
     If two axes have levels of one name, or it is a column of values, the axis's name comes before it.
     """
-    import pandas as pd
-
     names = [level for hierarchy in regions.values() for level in hierarchy.levels[1:]]
     taken = {level for level in names if names.count(level) > 1 or level in values}
     return {
         axis: {
-            f"{axis}_{level}" if level in taken else level: pd.Series(names_of_level).array
+            f"{axis}_{level}" if level in taken else level: names_of_level
             for level, names_of_level in hierarchy.columns().items()
         }
         for axis, hierarchy in regions.items()

@@ -49,6 +49,8 @@ class Rows:
 
     def finest(self, regions: Regions) -> Iterator[DataFrame]:
         """The last level, with one column per level of regions, as in the data."""
+        from pandas import Series
+
         depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
         columns: dict[str, Any] = {}
         categories = Layout.of(self.data, {"axes": regions, "order": ()}).categories
@@ -60,7 +62,7 @@ class Rows:
             at = hierarchy.positions(last[axis])
             if (at < 0).any():
                 raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
-            columns |= {column: names.take(at) for column, names in spelt[axis].items()}
+            columns |= {column: Series(names).array.take(at) for column, names in spelt[axis].items()}
         yield last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
 
     def with_ends(self, ends: Ends) -> Table:

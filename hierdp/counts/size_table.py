@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
@@ -15,7 +15,8 @@ from hierdp.counts.size_runs import Runs
 from models.arithmetic.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    import pyarrow as pa
+    from pandas import DataFrame
 
 PART = 1_000_000
 """The most rows of a part of a table; but a region is never divided."""
@@ -78,44 +79,37 @@ class SizeTable:
 
     def frame(self) -> DataFrame:
         """All rows, as a DataFrame."""
-        return plain(self.rows(self.hierarchy.frame(), slice(None)))
+        return plain(self.rows(self.hierarchy.listing(), slice(None)))
 
     def cuts(self, first: int = 0) -> list[slice]:
         """The regions of each part, from a region on."""
         each, end = max(1, PART // self.sizes), len(self.counts)
         return [slice(start, min(start + each, end)) for start in range(first, end, each)]
 
-    def parts(self) -> Iterator[DataFrame]:
-        """The rows, one part at a time, whose names are categories."""
-        regions = self.hierarchy.frame()
+    def parts(self) -> Iterator[pa.Table]:
+        """The rows, one part at a time, whose names are dictionaries."""
+        regions = self.hierarchy.listing()
         for cut in self.cuts():
-            yield self.rows(regions.iloc[cut], cut)
+            yield self.rows({name: column[cut] for name, column in regions.items()}, cut)
 
-    def rows(self, regions: DataFrame, cut: slice) -> DataFrame:
-        """One row for each of some regions, named by these columns, and each size; names are categories."""
-        import pandas as pd
-        from pandas.api.types import is_numeric_dtype
+    def rows(self, regions: Mapping[str, Array], cut: slice) -> pa.Table:
+        """One row for each of some regions, named by these columns, and each size; names are dictionaries."""
+        import pyarrow as pa
 
-        made: dict[str, Any] = {}
-        for name, column in regions.items():
-            if is_numeric_dtype(column.dtype):
-                made[str(name)] = np.repeat(column.to_numpy(), self.sizes)
-            else:
-                codes, names = pd.factorize(column)
-                made[str(name)] = pd.Categorical.from_codes(np.repeat(codes, self.sizes), names)
-        made["size"] = np.tile(np.arange(self.sizes), len(regions))
-        made["groups"] = self.counts[cut].ravel().astype(np.int64, copy=False)
+        made = {name: _repeated(column, self.sizes) for name, column in regions.items()}
+        counts = self.counts[cut]
+        made["size"] = np.tile(np.arange(self.sizes), len(counts))
+        made["groups"] = counts.ravel().astype(np.int64, copy=False)
         ends = () if self.ends is None else zip(ENDS, self.ends, strict=True)
-        return pd.DataFrame(made | {name: each[cut].ravel() for name, each in ends})
+        return pa.table(made | {name: each[cut].ravel() for name, each in ends})
 
-    def finest(self, regions: Regions) -> Iterator[DataFrame]:
-        """The last level in parts, as `hierdp.counts.rows.Rows.finest`; names are categories."""
-        import pandas as pd
-
+    def finest(self, regions: Regions) -> Iterator[pa.Table]:
+        """The last level in parts, as `hierdp.counts.rows.Rows.finest`; names are dictionaries."""
         (spelt,) = spelt_out(regions, ("size", "groups", *(ENDS if self.ends else ()))).values()
-        places, first = pd.DataFrame(spelt), int(self.hierarchy.tree.level_start[-2])
+        first = int(self.hierarchy.tree.level_start[-2])
         for cut in self.cuts(first):
-            yield self.rows(places.iloc[cut.start - first : cut.stop - first], cut)
+            here = slice(cut.start - first, cut.stop - first)
+            yield self.rows({name: column[here] for name, column in spelt.items()}, cut)
 
     def with_ends(self, ends: Ends) -> SizeTable:
         """With the ends of all rows' intervals."""
@@ -209,44 +203,66 @@ Table = Union["DataFrame", SizeTable]
 """A released table; `hierdp.counts.rows.laid_out` gives it the methods of its layout."""
 
 
-def plain(frame: DataFrame) -> DataFrame:
-    """The same rows without categories."""
-    texts: dict[str, Any] = {}
-    for name in frame.columns:
-        column: Any = frame[name]
-        if is_named(column):
-            texts[name] = column.cat.categories.array.take(column.cat.codes.to_numpy(), allow_fill=True)
-    return frame.assign(**texts) if texts else frame
+Part = Union["DataFrame", "pa.Table"]
+"""Rows of a table: all, as a DataFrame, or a part of a `SizeTable`, whose names are dictionaries."""
 
 
-def is_named(column: Series[Any]) -> bool:
-    """Whether a column has categories: of many rows, each name is held and compared once."""
-    return column.dtype == "category"
+def plain(part: Part) -> DataFrame:
+    """The same rows as a DataFrame, without dictionaries."""
+    if not hasattr(part, "to_pandas"):
+        return part
+    import pyarrow as pa
+
+    texts = [pa.field(one.name, getattr(one.type, "value_type", one.type)) for one in part.schema]
+    frame: DataFrame = part.cast(pa.schema(texts)).to_pandas()
+    return frame
 
 
-def same_rows(one: DataFrame, other: DataFrame) -> bool:
-    """Whether two tables have the same columns, types and rows, however categories are numbered."""
-    if list(one.columns) != list(other.columns) or len(one) != len(other):
+def _repeated(column: Array, times: int) -> Any:
+    """Each entry so many times in a row, as an Arrow array; of texts, a dictionary in order of appearance."""
+    import pyarrow as pa
+
+    if column.dtype.kind in "iu":
+        return pa.array(np.repeat(column, times))
+    each = pa.array(column, pa.string()).dictionary_encode()
+    codes = np.repeat(each.indices.fill_null(-1).to_numpy(), times)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, mask=codes < 0 if each.null_count else None), each.dictionary
+    )
+
+
+def same_rows(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables have the same columns, types and rows, however dictionaries are numbered."""
+    if one.schema.names != other.schema.names or len(one) != len(other):
         return False
-    for name in other:
-        ours, theirs = one[name], other[name]
-        if is_named(ours) and is_named(theirs):
-            code = ours.cat.categories.get_indexer(theirs.cat.categories)
-            there = np.append(np.where(code < 0, -2, code), -1)  # the last is that of a missing name
-            if not np.array_equal(there[theirs.cat.codes], ours.cat.codes):
-                return False
-        elif not ours.equals(theirs):
-            return False
-    return True
+    return all(_same(*pair) for pair in zip(one.itercolumns(), other.itercolumns(), strict=True))
 
 
-def aligned(ones: Iterable[DataFrame], others: Iterable[DataFrame]) -> Iterator[tuple[DataFrame, DataFrame]]:
+def _same(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pa.string(), pa.large_string()  # which of them depends on the version that wrote it
+    if not (pa.types.is_dictionary(ours.type) and pa.types.is_dictionary(theirs.type)):
+        if ours.type in texts and theirs.type in texts:
+            theirs = theirs.cast(ours.type)
+        return bool(ours.equals(theirs))
+    left, right = (each.unify_dictionaries().combine_chunks() for each in (ours, theirs))
+    known, names = left.dictionary, right.dictionary.cast(left.dictionary.type)
+    codes, found = (each.indices.fill_null(-1).to_numpy() for each in (left, right))
+    if not known.equals(names):
+        code = pc.index_in(names, known).fill_null(-2).to_numpy()
+        found = np.append(code, -1)[found]  # the last is that of a missing name
+    return np.array_equal(codes, found)
+
+
+def aligned(ones: Iterable[pa.Table], others: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Two tables in parts, piece by piece; if one has more rows, its rest has nothing beside it."""
     left, right = iter(ones), iter(others)
     one, other = next(left, None), next(right, None)
     while one is not None and other is not None:
         rows = min(len(one), len(other))
-        yield one[:rows].reset_index(drop=True), other[:rows].reset_index(drop=True)
+        yield one[:rows], other[:rows]
         one = one[rows:] if len(one) > rows else next(left, None)
         other = other[rows:] if len(other) > rows else next(right, None)
     if one is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import REGIONS_FILE
-from hierdp.counts.size_table import Table, plain
+from hierdp.counts.size_table import Part, Table, plain
 from hierdp.errors import InputError
 from hierdp.measurements.file import NAME
 
@@ -34,7 +34,7 @@ ALONE = "region"
 
 
 def write_parts(
-    parts: Iterable[DataFrame], into: Path, name: str, csv_safe: bool = False, as_csv: bool = True
+    parts: Iterable[Part], into: Path, name: str, csv_safe: bool = False, as_csv: bool = True
 ) -> None:
     """Write a table as Parquet and, if `as_csv`, as CSV; only one of its parts is in memory at a time.
 
@@ -46,47 +46,35 @@ def write_parts(
     with ExitStack() as opened:
         rows: pq.ParquetWriter | None = None
         texts = opened.enter_context((into / f"{name}.csv").open("wb")) if as_csv else None
-        for at, frame in enumerate(parts):
+        for at, part in enumerate(parts):
+            columns = arrow_of(part)
             if rows is None:
                 # The file is closed even if its last bytes do not fit on the disk.
                 file = opened.enter_context((into / f"{name}.parquet").open("wb"))
-                schema = schema_of(frame)
-                # The file's own schema has texts, also where categories are written.
-                texts_only = not any(pa.types.is_dictionary(one.type) for one in schema)
-                rows = opened.enter_context(pq.ParquetWriter(file, schema, store_schema=texts_only))
-            rows.write_table(_arrow_of(frame, rows.schema))
+                # The file's own schema has texts, also where dictionaries are written. Comparing all texts for
+                # the least and the greatest takes longer than writing their codes.
+                numbers = [one.name for one in columns.schema if not pa.types.is_dictionary(one.type)]
+                whole = len(numbers) == len(columns.schema)
+                writer = pq.ParquetWriter(
+                    file, columns.schema, store_schema=whole, write_statistics=whole or numbers
+                )
+                rows = opened.enter_context(writer)
+            rows.write_table(columns)
             if texts is not None:
-                texts.writelines(csv_parts(frame, csv_safe, at == 0))
+                texts.writelines(csv_parts(part, csv_safe, at == 0))
 
 
-def schema_of(frame: DataFrame) -> pa.Schema:
-    """The types of a table's columns; a column that has nothing but missing entries is text."""
+def arrow_of(part: Part) -> pa.Table:
+    """Rows as an Arrow table; a column of a DataFrame that has nothing but missing entries is text."""
     import pyarrow as pa
 
-    found = pa.Schema.from_pandas(frame, preserve_index=False)
-    for at, one in enumerate(found):
+    if isinstance(part, pa.Table):
+        return part
+    schema = pa.Schema.from_pandas(part, preserve_index=False)
+    for at, one in enumerate(schema):
         if pa.types.is_null(one.type):
-            found = found.set(at, one.with_type(pa.string()))
-        elif pa.types.is_dictionary(one.type):
-            found = found.set(at, one.with_type(pa.dictionary(pa.int32(), pa.string()))).remove_metadata()
-    return found
-
-
-def _arrow_of(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
-
-    if not any(pa.types.is_dictionary(one.type) for one in schema):
-        return pa.Table.from_pandas(frame, schema, preserve_index=False)
-    columns = list[Any]()
-    for one in schema:
-        column = frame[one.name]
-        if pa.types.is_dictionary(one.type):
-            codes = column.cat.codes.to_numpy(np.int32)
-            names = pa.array(column.cat.categories.to_numpy(object), pa.string())
-            columns.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), names))
-        else:
-            columns.append(pa.array(column.to_numpy(), one.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+            schema = schema.set(at, one.with_type(pa.string()))
+    return pa.Table.from_pandas(part, schema, preserve_index=False)
 
 
 def as_csv(table: Table, anyway: bool = False) -> bool:
@@ -94,7 +82,7 @@ def as_csv(table: Table, anyway: bool = False) -> bool:
     return anyway or len(table) <= LARGE
 
 
-def is_csv_of(parts: Iterable[DataFrame], path: Path, csv_safe: bool = False) -> bool:
+def is_csv_of(parts: Iterable[Part], path: Path, csv_safe: bool = False) -> bool:
     """Whether a CSV file has exactly the bytes of a table, which is read one part at a time."""
     with path.open("rb") as file:
         texts = (text for at, part in enumerate(parts) for text in csv_parts(part, csv_safe, at == 0))
@@ -109,7 +97,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """First characters of texts that a spreadsheet runs as a formula, and the apostrophe that prevents it."""
 
 
-def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
+def csv_parts(part: Part, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
     """A table as CSV, with a line of names if `head`.
 
     A field with a comma, a quote, a line feed or a carriage return is quoted.
@@ -117,7 +105,7 @@ def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[b
     With `csv_safe`, names that begin like a formula are prefixed with an apostrophe, as OWASP recommends
     ("CSV injection"). So are names that begin with an apostrophe, so that names remain distinct.
     """
-    frame = plain(frame)
+    frame = plain(part)
     if csv_safe:
         texts = {name: _marked(frame[name]) for name in _texts(frame)}
         heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
@@ -129,10 +117,10 @@ def csv_parts(frame: DataFrame, csv_safe: bool, head: bool = True) -> Iterator[b
         names: str = frame.iloc[:0].to_csv(None, index=False, quoting=quoting, lineterminator="\n")
         yield names.encode()
     for first in range(0, len(frame), _ROWS):
-        part = frame.iloc[first : first + _ROWS]
-        whole = None if returns else _unquoted(part)
+        some = frame.iloc[first : first + _ROWS]
+        whole = None if returns else _unquoted(some)
         if whole is None:
-            text: str = part.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
+            text: str = some.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
             whole = text.encode()
         yield whole
 

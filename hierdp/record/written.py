@@ -27,6 +27,7 @@ from hierdp.record import files
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pandas import DataFrame
 
 LIMIT = 1_000_000_000
@@ -326,10 +327,10 @@ def _measurements(path: Path, limit: int) -> Measurements | None:
     return Measurements(MeasurementsFile(path))
 
 
-def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[DataFrame]:
+def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[pa.Table]:
     """The rows of one of a release's Parquet files, one row group at a time; raises as `read`.
 
-    With `named`, texts are categories.
+    With `named`, texts are dictionaries.
     """
     for file in _files(path):
         about = _read(file, limit, _metadata)
@@ -342,21 +343,19 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
-def _row_group(path: Path, limit: int, about: Any, group: int, named: bool) -> DataFrame:
+def _row_group(path: Path, limit: int, about: Any, group: int, named: bool) -> pa.Table:
     import pyarrow.parquet as pq
 
     rows, columns = about.row_group(group).num_rows, about.num_columns
     if not named:
         _check_memory(path, rows, columns, limit, lambda: _longest_texts(path, group))
-        frame: DataFrame = pq.ParquetFile(path, metadata=about).read_row_group(group).to_pandas()
-        return frame
+        return pq.ParquetFile(path, metadata=about).read_row_group(group)
     _check_memory(path, rows, columns, limit)
     names = [about.schema.column(at) for at in range(columns)]
     texts = [column.path for column in names if column.physical_type == "BYTE_ARRAY"]
     table = pq.ParquetFile(path, metadata=about, read_dictionary=texts).read_row_group(group)
     _check_memory(path, rows, columns, limit, lambda: _longest(table, texts))  # texts are read once
-    found: DataFrame = table.to_pandas()
-    return found
+    return table
 
 
 def _size_table(
@@ -364,6 +363,7 @@ def _size_table(
 ) -> tuple[SizeTable, Ends | None] | None:
     """A table with a row for each region and size, in order, and its intervals; None if it is another one."""
     import numpy as np
+    import pyarrow as pa
 
     most = manifest["settings"].get("max_size")
     if len(regions) != 1 or isinstance(most, bool) or not isinstance(most, int) or not 0 < most < 2**31:
@@ -382,13 +382,11 @@ def _size_table(
     empty = SizeTable(hierarchy, np.broadcast_to(np.int64(0), (hierarchy.size, most + 1)))
     counts: Ints = np.empty(cells, kind)
     ends = {name: np.empty(cells, np.int64) for name in claimed}
-    at = 0
+    at, keys, values = 0, SIZES[:-1], [SIZES[-1], *ends]
     for rows, part in aligned(empty.parts(), read_parts(path, limit, named=True)):
-        if list(part.columns) != [*SIZES, *ends] or any(
-            part[name].dtype != np.int64 for name in ("groups", *ends)
-        ):
+        if part.column_names != [*keys, *values] or not same_rows(part.select(keys), rows.select(keys)):
             return None
-        if not same_rows(part[SIZES].assign(groups=0), rows):
+        if any(part[name].type != pa.int64() or part[name].null_count for name in values):
             return None
         for name, each in ends.items():
             each[at : at + len(part)] = part[name].to_numpy()

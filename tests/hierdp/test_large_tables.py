@@ -5,6 +5,7 @@ from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from test_check_before import path_of
@@ -161,9 +162,9 @@ def test_another_finest_level_is_found(tmp_path):
 
 
 def test_pieces_of_two_tables():
-    table = pd.DataFrame({"x": range(7)})
+    table = pa.table({"x": range(7)})
     ones, others = [table[:3], table[3:]], [table[:2], table[2:6], table[6:]]
-    found = [(one["x"].tolist(), other["x"].tolist()) for one, other in aligned(ones, others)]
+    found = [(one["x"].to_pylist(), other["x"].to_pylist()) for one, other in aligned(ones, others)]
     assert found == [([0, 1], [0, 1]), ([2], [2]), ([3, 4, 5], [3, 4, 5]), ([6], [6])]
     for pair in ((ones, others[:2]), (ones[:1], others), (ones, [])):
         for one, other in (pair, pair[::-1]):
@@ -246,8 +247,9 @@ def test_the_properties_of_a_large_table(name, region, size, by, why):
         assert properties.broken(each, settings, {"region": places})[name] == why
 
 
-def named(names, categories):
-    return pd.DataFrame({"region": pd.Categorical(names, categories=categories), "groups": [1, 2, 3, 4]})
+def named(names, known):
+    codes = pa.array([None if name is None else known.index(name) for name in names], pa.int32())
+    return pa.table({"region": pa.DictionaryArray.from_arrays(codes, known), "groups": [1, 2, 3, 4]})
 
 
 def test_names_are_compared_however_they_are_numbered():
@@ -258,9 +260,9 @@ def test_names_are_compared_however_they_are_numbered():
     for wrong in (
         named(["b", "a", "x", "a"], ["x", "a", "b"]),
         named(["b", "a", None, "b"], ["b", "a"]),
-        plain(one),
-        one.astype({"groups": float}),
-        one.rename(columns={"region": "place"}),
+        files.arrow_of(plain(one)),
+        one.set_column(1, "groups", pa.array([1.0, 2, 3, 4])),
+        one.rename_columns(["place", "groups"]),
         one[:3],
     ):
         assert not same_rows(one, wrong)
