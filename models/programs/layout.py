@@ -54,34 +54,34 @@ def by_size(rows: Array, order: Ints) -> Array:
     """``rows[order].T``, shape (sizes, nodes): the counts of each size are contiguous."""
     rows = read_only(np.ascontiguousarray(rows))
     out = np.empty((rows.shape[1], order.size), rows.dtype)
-    in_blocks(lambda a, b: _turn(rows, order, out, a, b), out.shape[0], out.size)
+    in_blocks(lambda a, b: _turn(rows, order, out, a, b), order.size, out.size)
     return out
 
 
 def by_node(columns: Array, order: Ints) -> Array:
     """The inverse of `by_size`."""
     out = np.empty((order.size, columns.shape[0]), columns.dtype)
-    in_blocks(lambda a, b: _turn_back(columns, order, out, a, b), columns.shape[0], out.size)
+    in_blocks(lambda a, b: _turn_back(columns, order, out, a, b), order.size, out.size)
     return out
 
 
 @kernel(nogil=True)
 def _turn(rows: Any, order: Any, out: Any, begin: int, end: int) -> None:
-    for s in range(begin, end, _TILE):
-        for i in range(0, order.size, _TILE):
-            for k in range(i, min(i + _TILE, order.size)):
+    for i in range(begin, end, _TILE):
+        for s in range(0, out.shape[0], _TILE):
+            for k in range(i, min(i + _TILE, end)):
                 row = rows[order[k]]
-                for t in range(s, min(s + _TILE, end)):
+                for t in range(s, min(s + _TILE, out.shape[0])):
                     out[t, k] = row[t]
 
 
 @kernel(nogil=True)
 def _turn_back(columns: Any, order: Any, out: Any, begin: int, end: int) -> None:
-    for s in range(begin, end, _TILE):
-        for i in range(0, order.size, _TILE):
-            for k in range(i, min(i + _TILE, order.size)):
+    for i in range(begin, end, _TILE):
+        for s in range(0, columns.shape[0], _TILE):
+            for k in range(i, min(i + _TILE, end)):
                 row = out[order[k]]
-                for t in range(s, min(s + _TILE, end)):
+                for t in range(s, min(s + _TILE, columns.shape[0])):
                     row[t] = columns[t, k]
 
 

@@ -98,22 +98,24 @@ def exchange(
     return Settled(state, ranks[0], ranks[1])
 
 
-def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints]:
+def units_near(settled: Settled, unit: int, many: int) -> tuple[Ints, Ints, Ints]:
     """The unit costs of optimal counts around their total; afterwards the counts are as before.
 
     - unit: as in `exchange`.
     - many: how many units to look at.
 
     Returns: last, following, int64 arrays, shape (many,): the costs of the last units held, the costliest
-    first, and of the next ones, the cheapest first; ∓NEVER where there are no more.
+    first, and of the next ones, the cheapest first; ∓NEVER where there are no more. Then the leaves from
+    which the last units are taken, and to which the next ones are added, shape (2, many): places in x.
     """
     last, following, back = np.full((3, many), NEVER)
-    added = _walk(*settled, _UP, unit, many, following)
-    _walk(*settled, _DOWN, unit, added, back)
-    removed = _walk(*settled, _DOWN, unit, many, last)
+    taken, given, again = np.zeros((3, many), np.int64)
+    added = _walk(*settled, _UP, unit, many, following, given)
+    _walk(*settled, _DOWN, unit, added, back, again)
+    removed = _walk(*settled, _DOWN, unit, many, last, taken)
     last[removed:] = -NEVER
-    _walk(*settled, _UP, unit, removed, back)
-    return last, following
+    _walk(*settled, _UP, unit, removed, back, again)
+    return last, following, np.array([taken, given])
 
 
 @kernel()
@@ -214,8 +216,8 @@ def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
 
 
 @kernel(nogil=True)
-def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
-    """Add a subtree's cheapest next step, or remove its costliest last one."""
+def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> int:
+    """Add a subtree's cheapest next step, or remove its costliest last one; returns the place of its leaf."""
     n = t.first.size
     i = at % n
     base, length = at - i, 0
@@ -228,6 +230,7 @@ def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
         place, members = base + t.first[i], t.degree[i]
         _rank_family(t, place, members)
         i = t.first[i] + _best(t.cheapest if up else t.costliest, place, members, _NEXT)
+    leaf = base + i
     for k in range(length - 1, -1, -1):
         _refresh(t, base, path[k], unit, step)
         if k > 0:
@@ -235,6 +238,7 @@ def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> None:
             place, j = base + t.first[i], path[k] - t.first[i]
             _replay(t.last, t.costliest, place, _NEXT, place, t.degree[i], j, _MOST)
             _replay(t.following, t.cheapest, place, _NEXT, place, t.degree[i], j, _LEAST)
+    return leaf
 
 
 @kernel(nogil=True)
@@ -316,7 +320,9 @@ def _trade_sizes(t: State, costliest: Any, cheapest: Any, unit: int, step: int, 
 
 
 @kernel()
-def _walk(t: State, costliest: Any, cheapest: Any, up: bool, unit: int, many: int, costs: Any) -> int:
+def _walk(
+    t: State, costliest: Any, cheapest: Any, up: bool, unit: int, many: int, costs: Any, leaves: Any
+) -> int:
     """Add the cheapest next units, or remove the costliest last ones; returns how many there were."""
     n = t.first.size
     path = np.empty(_levels(t.parent), np.int64)
@@ -326,7 +332,7 @@ def _walk(t: State, costliest: Any, cheapest: Any, up: bool, unit: int, many: in
         if abs(cost) == NEVER:
             return each
         costs[each] = cost
-        _move(t, j * n, up, unit, 1, path)
+        leaves[each] = _move(t, j * n, up, unit, 1, path)
         _replay(t.last, costliest, _FIRST, n, _FIRST, costliest.size, j, _MOST)
         _replay(t.following, cheapest, _FIRST, n, _FIRST, cheapest.size, j, _LEAST)
     return many

@@ -1,11 +1,11 @@
-"""How many groups each block of sizes gets, if `HierarchyQIP` is solved for some sizes at a time.
+"""`HierarchyQIP`, solved for some sizes at a time: how many groups each block of sizes gets, and its answer.
 
 The sizes share only the public total. Given how much of it each block of sizes gets, the blocks are separate
 problems. The right amounts are found in two steps. Over the reals one price of a unit determines them; it is
 found by Newton's method, as counts are convex in the price. Then single units move between blocks, as they do
 within a block (`solvers.fast.exchange`): each block lists the costs of some of its last and next units, and
 the costliest unit held moves to the block with the cheapest unit available, as long as that saves something.
-If a block's list runs out, all lists are made longer.
+If a block's list runs out, all lists are made longer. Then the units move in the blocks' answers.
 
 Ties: of equally cheap units the one of the earlier block is taken. So the blocks' answers together are the
 answer of the whole problem.
@@ -20,7 +20,7 @@ import numpy as np
 
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
-from models.programs.layout import by_size, layout_of
+from models.programs.layout import by_node, by_size, layout_of
 from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import apportion, settled
@@ -36,22 +36,30 @@ Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
 """``run(function, items)``: the results of ``function(tree, *item)``, in order."""
 
 
-def block_totals(blocks: Sequence[Ints], total: int, run: Run) -> list[int]:
-    """How many of all groups each block holds in the optimum of `HierarchyQIP`.
+def block_answers(tree: Tree, blocks: Sequence[Ints], total: int, run: Run) -> tuple[list[int], list[Ints]]:
+    """How many of all groups each block holds in the optimum of `HierarchyQIP`, and its optimal counts.
 
-    - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts.
+    - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts. The
+      answers have these shapes, and 32 bits if the total fits.
     - run: runs the work on blocks, in this process or in others, with the tree.
     """
     held, near = _relaxed_totals(blocks, total, run)
     many = _UNITS
     while True:
         tasks = [(*part, many) for part in zip(blocks, held, near, strict=True)]
-        last, following = (np.array(side) for side in zip(*run(_units, tasks), strict=True))
-        moved = _moved(last, following)
+        last, following, places, answers = zip(*run(_units, tasks), strict=True)
+        moved = _moved(np.array(last), np.array(following))
         held = [each + more for each, more in zip(held, moved, strict=True)]
         if max(map(abs, moved)) < many:
-            return held
+            for x, n, (taken, given) in zip(answers, moved, places, strict=True):
+                for place in (given if n > 0 else taken)[: abs(n)].tolist():
+                    size, node = divmod(place, tree.size)
+                    while node >= 0:
+                        x[node, size] += 1 if n > 0 else -1
+                        node = int(tree.parent[node])
+            return held, list(answers)
         many *= 2
+        del answers
 
 
 def _relaxed_totals(
@@ -80,11 +88,18 @@ def _lines(tree: Tree, noisy: Ints, root: float, before: Lines | None) -> Lines:
     return lines_at(layout, np.ones(tree.size, np.int64), columns, root, before)
 
 
-def _units(tree: Tree, noisy: Ints, total: int, near: tuple[float, Lines], many: int) -> tuple[Ints, Ints]:
-    """The unit costs of a block around a total."""
+def _units(
+    tree: Tree, noisy: Ints, total: int, near: tuple[float, Lines], many: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The unit costs of a block around a total, the places of their leaves, and the answer for the total."""
     layout = layout_of(tree)
     model = HierarchyQIP(tree, noisy, total)
-    return units_near(settled(model, layout, model.counts, 1, near)[1], 1, many)
+    x, state = settled(model, layout, model.counts, 1, near)
+    last, following, places = units_near(state, 1, many)
+    size, at = np.divmod(places, tree.size)
+    kind = np.int32 if total + many < 2**31 else np.int64  # all are held until the last is solved
+    answer = by_node(x, layout.order).astype(kind)
+    return last, following, size * tree.size + layout.order[at], answer
 
 
 def _moved(last: Ints, following: Ints) -> list[int]:

@@ -11,7 +11,7 @@ from solvers import fast
 from solvers.fast import hierarchy_blocks
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import settled
-from solvers.fast.hierarchy_blocks import block_totals
+from solvers.fast.hierarchy_blocks import block_answers
 from tests.marks import shares
 
 
@@ -41,8 +41,9 @@ def test_blocks_have_the_answer_of_the_whole(share, monkeypatch):
         best = fast.answer(model)[0]
         parts = [model.counts[:, cut] for cut in cuts]
         monkeypatch.setattr(hierarchy_blocks, "_UNITS", units)
-        totals = block_totals(parts, model.total, in_turn(model.tree))
+        totals, found = block_answers(model.tree, parts, model.total, in_turn(model.tree))
         assert totals == [int(best[0, cut].sum()) for cut in cuts]
+        assert np.array_equal(np.concatenate(found, axis=1), best)
         blocks = [HierarchyQIP(model.tree, part, n) for part, n in zip(parts, totals, strict=True)]
         answers = [fast.answer(block)[0] for block in blocks]
         assert np.array_equal(np.concatenate(answers, axis=1), best)
@@ -74,7 +75,7 @@ def test_units_near_a_total_cost_what_they_add(seed):
     model, _ = example(seed)
     x, state = settled(model, layout_of(model.tree), model.counts, 1)
     before = x.copy()
-    last, following = units_near(state, 1, 3)
+    last, following, _ = units_near(state, 1, 3)
     assert np.array_equal(x, before)
     at = model.objective(fast.answer(model)[0])
     for n in range(1, 4):

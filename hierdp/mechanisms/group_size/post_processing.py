@@ -26,6 +26,7 @@ from hierdp.record.step import (
     Solving,
     Step,
     require_proved,
+    run_each,
     solve_each,
     solved,
 )
@@ -192,14 +193,14 @@ def consistent_blocks(
 
     Raises `NotProved` if they have none in common, or the shares do not add up.
     """
-    parts = [counts[:, cut] for cut in blocks]
+    parts, answers = [counts[:, cut] for cut in blocks], list[Ints | None]([None] * len(blocks))
     if whole is None:
-        shares = share_out(places.tree, parts, groups)
+        shares, answers[:] = solve_blocks(places.tree, parts, groups)
     else:
         shares = [int(whole[cut].sum()) for cut in blocks]
     held, lowest, highest = 0, -NEVER, NEVER
-    tasks = ((method.block(cut), part, share) for cut, part, share in zip(blocks, parts, shares, strict=True))
-    steps = solve_each(partial(block_of_sizes, places.tree), tasks, solve, method.step)
+    tasks = zip(map(method.block, blocks), parts, shares, answers, strict=True)
+    steps = run_each(partial(block_of_sizes, places.tree), tasks, solve, method.step)
     for part, step in zip(parts, steps, strict=True):
         model: Any = step.model
         low, high = model.root_prices(step.solution.x)
@@ -211,17 +212,20 @@ def consistent_blocks(
         raise NotProved(f"{method.step}: a group moved from one block of sizes to another would cost less")
 
 
-def block_of_sizes(tree: Tree, name: str, noisy: Ints, groups: int) -> list[Problem]:
-    """Counts of some sizes over all regions, of so many groups."""
-    return [(name, HierarchyQIP(tree, noisy, groups), ())]
+def block_of_sizes(
+    tree: Tree, solve: Solving, name: str, noisy: Ints, groups: int, answer: Ints | None
+) -> Step:
+    """Solve counts of some sizes over all regions, of so many groups; or prove an answer."""
+    known = {} if answer is None else {"known": answer.astype(np.int64)}
+    return solve(name, HierarchyQIP(tree, noisy, groups), **known)
 
 
-def share_out(tree: Tree, parts: Sequence[Ints], groups: int) -> list[int]:
-    """How many groups each block of sizes holds in the optimum, from their noisy counts."""
-    from solvers.fast.hierarchy_blocks import block_totals
+def solve_blocks(tree: Tree, parts: Sequence[Ints], groups: int) -> tuple[list[int], list[Ints]]:
+    """How many groups each block of sizes holds in the optimum, and its answer, from their noisy counts."""
+    from solvers.fast.hierarchy_blocks import block_answers
 
-    return block_totals(
-        parts, groups, lambda work, items: execution.each(work, items, "groups of each block", (tree,))
+    return block_answers(
+        tree, parts, groups, lambda work, items: execution.each(work, items, "blocks of sizes", (tree,))
     )
 
 
