@@ -288,7 +288,7 @@ class HierarchyQIP:
         x = near
         objective = self.objective(x)
         exactly = exact.is_exact(x) and exact.is_exact(noisy) and self.integer
-        x = x.astype(np.int64) if exactly else x
+        x = x.astype(np.int64, copy=False) if exactly else x
         prices = self._given(witness, exactly) or self._prices(x)
         gap = 0 if exactly and prices.agree else self._dual_gap(x, prices, exactly)
         below = np.zeros(noisy.shape, prices.below.dtype)
@@ -354,7 +354,8 @@ class HierarchyQIP:
             or self.window is not None
         ):
             raise ValueError("root prices are for whole counts without weights and windows")
-        return root_prices(self.tree, answer_of(x, self.counts.shape, True).astype(np.int64), self.counts)
+        whole = answer_of(x, self.counts.shape, True).astype(np.int64, copy=False)
+        return root_prices(self.tree, whole, self.counts)
 
     def _given(self, witness: Witness | None, exactly: bool) -> NodePrices | None:
         """The prices of a witness; None if it has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
 import numpy as np
@@ -153,11 +154,15 @@ class SizeTable:
     def wrong_sums(self, _: Settings, __: Regions) -> str:
         """Where the counts do not add up; empty if they do."""
         tree = self.hierarchy.tree
-        for size in range(self.sizes):
-            column = self.counts[:, size].astype(np.int64)
-            wrong = np.flatnonzero(tree.child_sums(column) != column[tree.internal])
+        (start, child), each = tree.children, max(1, PART // self.sizes)
+        cuts = np.searchsorted(start[tree.internal], np.arange(0, child.size + each, each))
+        for nodes in (tree.internal[a:b] for a, b in pairwise(cuts) if a < b):
+            first, end = start[nodes[0]], start[nodes[-1] + 1]
+            below = self.counts[child[first:end]]
+            sums = np.add.reduceat(below, start[nodes] - first, axis=0, dtype=np.int64)
+            wrong = np.argwhere(sums != self.counts[nodes])
             if wrong.size:
-                node = tree.internal[wrong[0]]
+                node, size = nodes[wrong[0, 0]], wrong[0, 1]
                 region = np.concatenate(self.hierarchy.names)[node]
                 return wrong_sum(int(tree.level[node]), f"{REGION} {region!r}, size {size}")
         return ""
@@ -209,10 +214,10 @@ Part = Union["DataFrame", "pa.Table"]
 
 def plain(part: Part) -> DataFrame:
     """The same rows as a DataFrame, without dictionaries."""
-    if not hasattr(part, "to_pandas"):
-        return part
     import pyarrow as pa
 
+    if not isinstance(part, pa.Table):
+        return part
     texts = [pa.field(one.name, getattr(one.type, "value_type", one.type)) for one in part.schema]
     frame: DataFrame = part.cast(pa.schema(texts)).to_pandas()
     return frame

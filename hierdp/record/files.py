@@ -51,8 +51,8 @@ def write_parts(
             if rows is None:
                 # The file is closed even if its last bytes do not fit on the disk.
                 file = opened.enter_context((into / f"{name}.parquet").open("wb"))
-                # The file's own schema has texts, also where dictionaries are written. Comparing all texts for
-                # the least and the greatest takes longer than writing their codes.
+                # The file's own schema has texts, also where dictionaries are written. Their least and their
+                # greatest take longer to find than their codes to write.
                 numbers = [one.name for one in columns.schema if not pa.types.is_dictionary(one.type)]
                 whole = len(numbers) == len(columns.schema)
                 writer = pq.ParquetWriter(

@@ -119,9 +119,17 @@ class Step:
         if known is None:
             return cls.of(name, model, solve(model), problems)
         proof = model.certificate(known)
-        found: dict[str, Any] = {"objective": proof.objective, "bound": proof.bound, "certificate": proof}
-        status = "optimal" if proof.optimal else "feasible"
-        return cls.of(name, model, Solution("fast", "", status, known, message=proof.reason, **found), problems)
+        found = Solution(
+            "fast",
+            "",
+            "optimal" if proof.optimal else "feasible",
+            known,
+            proof.objective,
+            proof.bound,
+            message=proof.reason,
+            certificate=proof,
+        )
+        return cls.of(name, model, found, problems)
 
     @classmethod
     def of(cls, name: str, model: Model, solution: Solution, problems: Sequence[str] = ()) -> Step:
@@ -274,7 +282,7 @@ def run_each(
     return execution.each(work, items, what, (solving,))
 
 
-def run_task(work: Callable[..., T], solving: Solving, *task: Any) -> tuple[T, list[Step]]:
+def run_task(work: Callable[..., T], solving: Any, *task: Any) -> tuple[T, list[Step]]:
     """The result of a task, and the steps that it solved."""
     steps: list[Step] = []
 

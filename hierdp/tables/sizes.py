@@ -104,10 +104,12 @@ def group_sizes(
         raise InputError(
             f"{hierarchy.size} regions × {max_size} sizes do not fit; choose a smaller `max_size`"
         )
-    counts = np.zeros((hierarchy.size, int(max_size) + 1), dtype=np.int64)
-    first = hierarchy.size - hierarchy.names[-1].size
-    np.add.at(counts[first:], (place, size), n)  # named and unnamed groups of one size are separate entries
-    hierarchy.tree.add_up(counts)
+    tree, sizes = hierarchy.tree, int(max_size) + 1
+    counts = np.zeros((tree.size, sizes), dtype=np.int64)
+    for level in range(tree.depth, -1, -1):  # the groups are fewer than the counts
+        np.add.at(counts[tree.nodes_of(level)].reshape(-1), place * sizes + size, n)
+        if level:
+            place = np.asarray(tree.levels[level - 1])[place]
     return GroupSizes(hierarchy, counts)
 
 

@@ -216,7 +216,7 @@ def _refresh(t: State, base: int, i: int, unit: int, step: int) -> None:
 
 
 @kernel(nogil=True)
-def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> int:
+def _move(t: State, at: int, up: bool, unit: int, step: int, path: Any) -> Any:
     """Add a subtree's cheapest next step, or remove its costliest last one; returns the place of its leaf."""
     n = t.first.size
     i = at % n

@@ -98,7 +98,7 @@ def _units(
     last, following, places = units_near(state, 1, many)
     size, at = np.divmod(places, tree.size)
     kind = np.int32 if total + many < 2**31 else np.int64  # all are held until the last is solved
-    answer = by_node(x, layout.order).astype(kind)
+    answer: Ints = by_node(x, layout.order).astype(kind)
     return last, following, size * tree.size + layout.order[at], answer
 
 

@@ -212,12 +212,11 @@ def consistent_blocks(
         raise NotProved(f"{method.step}: a group moved from one block of sizes to another would cost less")
 
 
-def block_of_sizes(
-    tree: Tree, solve: Solving, name: str, noisy: Ints, groups: int, answer: Ints | None
-) -> Step:
-    """Solve counts of some sizes over all regions, of so many groups; or prove an answer."""
+def block_of_sizes(tree: Tree, solve: Any, name: str, noisy: Ints, groups: int, answer: Ints | None) -> Step:
+    """Solve counts of some sizes over all regions, of so many groups; or prove an answer by `Step.solve`."""
     known = {} if answer is None else {"known": answer.astype(np.int64)}
-    return solve(name, HierarchyQIP(tree, noisy, groups), **known)
+    step: Step = solve(name, HierarchyQIP(tree, noisy, groups), **known)
+    return step
 
 
 def solve_blocks(tree: Tree, parts: Sequence[Ints], groups: int) -> tuple[list[int], list[Ints]]:
