@@ -196,9 +196,11 @@ class SizeTable:
 
     def of_first_level(self) -> DataFrame:
         """The groups and entities of the first level's regions."""
-        regions = self.hierarchy.frame()
-        regions = regions[regions["level"] == 1]
-        counts = self.counts[1 : 1 + len(regions)]
+        import pandas as pd
+
+        first = self.hierarchy.tree.nodes_of(1)
+        regions = pd.DataFrame({name: column[first] for name, column in self.hierarchy.listing().items()})
+        counts = self.counts[first]
         groups = counts.sum(axis=1, dtype=np.int64)
         entities = np.einsum("rs,s->r", counts, np.arange(self.sizes), dtype=np.int64)
         return regions.assign(groups=groups, entities=entities)
@@ -230,10 +232,15 @@ def _repeated(column: Array, times: int) -> Any:
     if column.dtype.kind in "iu":
         return pa.array(np.repeat(column, times))
     each = pa.array(column, pa.string()).dictionary_encode()
-    codes = np.repeat(each.indices.fill_null(-1).to_numpy(), times)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(codes, mask=codes < 0 if each.null_count else None), each.dictionary
-    )
+    codes = np.repeat(_codes(each), times)
+    indices = pa.array(codes, mask=codes < 0 if each.null_count else None)
+    return pa.DictionaryArray.from_arrays(indices, each.dictionary, safe=False)  # its codes are in range
+
+
+def _codes(texts: pa.DictionaryArray) -> Ints:
+    """The codes of an array with a dictionary; -1 where a text is missing."""
+    codes: Ints = (texts.indices.fill_null(-1) if texts.null_count else texts.indices).to_numpy()
+    return codes
 
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
@@ -252,9 +259,12 @@ def _same(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> bool:
         if ours.type in texts and theirs.type in texts:
             theirs = theirs.cast(ours.type)
         return bool(ours.equals(theirs))
-    left, right = (each.unify_dictionaries().combine_chunks() for each in (ours, theirs))
+    left, right = (
+        each.chunk(0) if each.num_chunks == 1 else each.unify_dictionaries().combine_chunks()
+        for each in (ours, theirs)
+    )
     known, names = left.dictionary, right.dictionary.cast(left.dictionary.type)
-    codes, found = (each.indices.fill_null(-1).to_numpy() for each in (left, right))
+    codes, found = _codes(left), _codes(right)
     if not known.equals(names):
         code = pc.index_in(names, known).fill_null(-2).to_numpy()
         found = np.append(code, -1)[found]  # the last is that of a missing name

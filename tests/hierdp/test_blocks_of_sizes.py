@@ -25,7 +25,7 @@ from hierdp.record.step import NotProved, Step
 from hierdp.record.written import TooLarge
 from hierdp.tables import GroupSizes, group_sizes
 from hierdp.verification.verify import steps_of
-from models import HierarchyQIP
+from models import HierarchyQIP, Tree
 from models.instances import packed
 from solvers import fast
 from tests.hierdp.changing import change_manifest
@@ -128,13 +128,13 @@ def test_one_group_more_in_a_block_is_found(tmp_path):
 
 @pytest.mark.usefixtures("blocks")
 def test_blocks_that_do_not_fit_together_are_not_released(monkeypatch):
-    right = post_processing.share_out
+    right = post_processing.solve_blocks
 
     def wrong(*arguments):
-        first, second, third = right(*arguments)
-        return [first + 1, second - 1, third]
+        (first, second, third), answers = right(*arguments)
+        return [first + 1, second - 1, third], [None] * len(answers)
 
-    monkeypatch.setattr(post_processing, "share_out", wrong)
+    monkeypatch.setattr(post_processing, "solve_blocks", wrong)
     with pytest.raises(NotProved, match="from one block of sizes to another"):
         made()
 
@@ -283,3 +283,13 @@ def test_an_answer_beyond_the_groups_is_found(tmp_path):
 
     found = failed(rewritten(made("M_H^dp").write(tmp_path / "out"), beyond))
     assert "certificates" in found
+
+
+def test_a_known_answer_is_proved_and_not_trusted():
+    model = HierarchyQIP(Tree([[0, 0]]), [[3, 1], [2, 0], [2, -1]], total=5)
+    best, feasible, broken = ([[4, 1], [2, 1], [2, 0]], [[3, 2], [1, 1], [2, 1]], [[4, 1], [2, 1], [1, 0]])
+    step = Step.solve("sizes", model, known=np.array(best))
+    assert step.proved == replace(Step.solve("sizes", model).proved, seconds=0)
+    for wrong in (feasible, broken):
+        with pytest.raises(NotProved):
+            Step.solve("sizes", model, known=np.array(wrong))
