@@ -18,10 +18,11 @@ from hierdp import leaving
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
 
-LATER = ("numpy.f2py", "numpy.testing")
-"""Modules that SciPy imports and a release does not use: they are loaded when one of their names is read."""
+LATER = ("numpy.f2py", "numpy.testing", "numpy.polynomial", "asyncio")
+"""Modules that SciPy and OpenDP import and a release does not use: they are loaded when a name of theirs is
+read."""
 
-NEW_OBJECTS = 50_000
+NEW_OBJECTS = 250_000
 """How many new objects make Python search for garbage. Libraries make that many at once, and no garbage."""
 
 
@@ -44,6 +45,7 @@ def run() -> None:
         print(leaving.INTERRUPTED, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     finally:  # all output is written; an interrupt may end the process at once
+        gc.freeze()  # otherwise Python ends by searching all libraries for garbage, for a tenth of a second
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -292,11 +292,13 @@ def _manifest(path: Path, limit: int) -> dict[str, Any]:
 
 
 def _table(path: Path, limit: int) -> DataFrame:
-    import pandas as pd
+    import pyarrow.parquet as pq
 
     about = _metadata(path, limit)
     _check_memory(path, about.num_rows, about.num_columns, limit, lambda: _longest_texts(path))
-    return pd.read_parquet(path)
+    # `pandas.read_parquet` would load pyarrow's data sets and file systems.
+    frame: DataFrame = pq.ParquetFile(path, metadata=about).read().to_pandas()
+    return frame
 
 
 def _check_memory(

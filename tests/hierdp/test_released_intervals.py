@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.special import log_ndtr
 from test_check import ALL, PEOPLE, change_manifest, released, verdicts
 from test_intervals import TRIP_OPTIONS, as_written, law, sizes, tabulated
 
@@ -22,7 +23,7 @@ from hierdp.counts.size_table import ENDS, covering
 from hierdp.evaluation.evaluate import evaluate
 from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.intervals import CLOSE, RowIntervals, down_if_shown, half_width
+from hierdp.mechanisms.intervals import CLOSE, FEW, RowIntervals, down_if_shown, half_width, log_normal
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down.intervals import MeasuredLevel
 from hierdp.mechanisms.top_down.mechanism import top_down
@@ -152,6 +153,18 @@ def test_sums_of_noise_of_any_weights_keep_the_half_width_far_out():
                 for miss in (1e-2, 1e-4, 1e-6, 1e-8):
                     half = half_width(times * variance, miss, [noise])
                     assert mass[away > half].sum() <= miss * (1 + 1e-9), (scale, noise, times, miss)
+
+
+def test_normal_probabilities_are_scipys():
+    """Few at once, which are computed without SciPy, and many; near the change to a series, too."""
+    at = np.concatenate(
+        [np.linspace(-60, 12, FEW), np.linspace(-30.1, -29.9, FEW), -np.geomspace(30, 1e6, FEW)]
+    )
+    exact = log_ndtr(at)
+    # Each is a sum of a few terms, at most as large as the result or 1.
+    assert np.allclose(log_normal(at), exact, rtol=1e-14, atol=1e-15)
+    few = np.concatenate([log_normal(each) for each in np.split(at, 3)])
+    assert np.allclose(few, exact, rtol=1e-14, atol=1e-15)
 
 
 # --- counts that are shown because their noisy counts are large ------------------------------------------
