@@ -31,7 +31,7 @@ from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import SIZES
 from hierdp.choosing import Shape, errors, scaled
 from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
-from hierdp.choosing.methods import PUBLISH
+from hierdp.choosing.methods import released, ways_of_bins
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data import AIRPORTS
@@ -40,6 +40,7 @@ from hierdp.demo import MAX_SIZE, UNKNOWN
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014.data import REBUILT
 from hierdp.tables import Flows, GroupSizes, flows, group_sizes
+from hierdp.tables.binning import Histogram
 
 RESULTS = Path(__file__).parent / "results" / "recommended.parquet"
 
@@ -146,7 +147,7 @@ def by_order(how: str, case: Any) -> Shape | None:
 def by_pilot(method: str, case: Any) -> Shape:
     """A private histogram of a share of ε, not negative and whole: its running sums are rounded."""
     noise = noise_for(0, "pilot", method, case.data, case.epsilon)
-    made = PUBLISH[method](case.counts, case.epsilon * PILOT, noise)
+    made, _ = released(Histogram.of(case.counts), ways_of_bins()[method], case.epsilon * PILOT, noise)
     sums = np.rint(np.cumsum(np.maximum(made, 0))).astype(np.int64)
     counts = np.diff(sums, prepend=0)
     counts[0] += sums[-1] == 0  # methods need a person

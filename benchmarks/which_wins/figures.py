@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.choosing.methods import WAYS
+from benchmarks.which_wins.sizes import HEADS
 from hierdp.reports import plots
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def drawn(rows: DataFrame, figure: str, x: str) -> Any:
 
 
 def _panel(axes: Any, here: DataFrame, prefix: str, x: str) -> None:
-    for k, way in enumerate(WAYS):
+    for k, way in enumerate(HEADS):
         mine = here[here.method == way].groupby("at").error
         if not len(mine):
             continue

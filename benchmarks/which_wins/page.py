@@ -13,22 +13,17 @@ from benchmarks.which_wins.decision import decision
 from benchmarks.which_wins.flows import FLOWS
 from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import means
-from benchmarks.which_wins.sizes import SIZES
+from benchmarks.which_wins.sizes import HEADS, SIZES
 from benchmarks.which_wins.zcdp import ZCDP
-from hierdp.choosing.methods import BINS, EMD, FLOW_METHODS, KLD, L1, RANGES, WAYS
+from hierdp.choosing.methods import BINS, EMD, KLD, L1, RANGES
+from hierdp.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 MARKED = re.compile(r"(<!-- which-wins: ([\w-]+) -->).*?(<!-- /which-wins -->)", re.DOTALL)
 
-HEADS = dict(
-    zip(
-        WAYS,
-        ("BU Hc", "BU Hg", "TD Hc", "plain", "TD Hg", "at once", "$M_c^{dp}$", "$M_H^{dp}$"),
-        strict=True,
-    )
-)
+FLOW_METHODS = tuple(one.name for one in MECHANISMS["top-down"].methods if one.name != "TDA_inf")
 
 PLACE_COLUMNS = ("AHP", "AHP-by-place", "PHP", "Laplace", "H_b^c", "DAWA", "DAWA for bins", "PrivTree", BOUND)
 
@@ -96,7 +91,7 @@ def _sizes(figure: str, at: str, metric: str, _: DataFrame, found: DataFrame) ->
         cells = group.set_index("method")
         best = cells[cells.best].iloc[0]
         row = [str(data), f"{point:g}", str(name)]
-        for way in WAYS:
+        for way in HEADS:
             value = shown(cells["mean"].get(way, np.nan))
             row.append(f"**{value}**" if way in cells.index and cells.tied[way] else value)
         table.append([*row, f"{100 * best.half / best['mean']:.0f} %"])
@@ -168,7 +163,7 @@ def _wins(_: DataFrame, found: DataFrame) -> str:
     """How often each method of groups by size has the least error."""
     here = found[(found.kind == SIZES) & (found.metric == EMD) & found.best]
     counts = here.method.value_counts()
-    text = ", ".join(f"{HEADS[name]} in {count}" for name, count in counts.items())
+    text = ", ".join(f"{HEADS.get(name, name)} in {count}" for name, count in counts.items())
     return f"Of {len(here)} combinations of setting and level, the least error is that of {text}."
 
 

@@ -22,6 +22,18 @@ from hierdp.reproduce.runs import noise_for
 
 SIZES = "group sizes"
 
+HEADS = {
+    "bottom-up Hc": "BU Hc",
+    "bottom-up Hg": "BU Hg",
+    "top-down Hc": "TD Hc",
+    "top-down Hc, plain": "plain",
+    "top-down Hg": "TD Hg",
+    "Hc, all levels at once": "at once",
+    "M_c^dp": "$M_c^{dp}$",
+    "M_H^dp": "$M_H^{dp}$",
+}
+"""The methods in figures and tables, and how tables call them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -60,6 +60,9 @@ DELTA = 1e-8
 CLOSE = 1.1
 """A method is kept if its error is at most this times the least."""
 
+FAR = 3.0
+"""Methods with more than this times the least error are not tried on other shapes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
@@ -70,12 +73,14 @@ class Recommendation:
     question : str
     method : str
     command : str
-        The arguments of `hierdp release` for it, without those of the table.
+        The arguments of `hierdp release` for it and its budget, without those of the table.
     ranking : DataFrame
         A row for each method: the mean error, its 95 % interval over the simulated releases, the mean divided
         by the least, and `alike`: whether the interval overlaps that of the best.
     flips : DataFrame
         What was changed, its value, and the best method there.
+    left_out : tuple of str
+        Methods that answer the question, but are too slow to be simulated on a table of this size.
     """
 
     question: str
@@ -83,6 +88,7 @@ class Recommendation:
     command: str
     ranking: DataFrame
     flips: DataFrame
+    left_out: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -95,6 +101,8 @@ class Recommendation:
             found.append(f"{changed}: " + ", ".join(places) if places else kept)
         if not self.flips.keeps[self.flips.changed == ROUGHNESS].all():
             found.append(UNDECIDED)
+        if self.left_out:
+            found.append(f"Not ranked, as too slow at this size: {', '.join(self.left_out)}.")
         return found
 
 
@@ -131,8 +139,8 @@ def recommend(
 ) -> Recommendation:
     """Rank all methods that answer a question, by simulated releases of a table that is not secret.
 
-    The tables are made up from the shape (`hierdp.choosing.made_up`), another one for each run; or a public
-    table of the same kind is taken.
+    Those are all that the registry of mechanisms has but `methods.NOT_FOR`. The tables are made up from the
+    shape (`hierdp.choosing.made_up`), another one for each run; or a public table of the same kind is taken.
 
     Parameters
     ----------
@@ -144,8 +152,9 @@ def recommend(
         move: county".
     epsilon : float
     delta : float, optional
-        Of the methods for flows; default: 1e-8. With it, methods for groups are ranked under zCDP, too, with
-        the ρ that (ε, δ) is converted to, beside those with ε-DP. Methods for bins are ε-DP.
+        Of the methods for flows; default: 1e-8. Those for bins release flows, too, with half of ε. With it,
+        methods for groups are ranked under zCDP, too, with the ρ that (ε, δ) is converted to, beside those
+        with ε-DP. Methods for bins are ε-DP.
     levels : sequence of str, or Hierarchy
         Of groups: the regions by level, such as ["state=52", "county=3221"], or the regions themselves.
     axes : mapping
@@ -203,6 +212,8 @@ def recommend(
         shape = shape_of_bins(bins, total, filled, like, count)
     ranking = ranked(shape, metric, level, epsilon, delta, runs)
     best = str(ranking.method[0])
+    left_out = tuple(name for name in names_of(shape, delta) if name not in set(ranking.method))
+    far = set(ranking.method[ranking.times_best > FAR])
     changes: dict[str, Sequence[tuple[float, Callable[[], Shape]]]] = {
         "ε": [(epsilon * step, lambda: shape) for step in STEPS]
     }
@@ -213,7 +224,7 @@ def recommend(
     flips = []
     for name, value, make in progress.steps(steps, "other settings", len(steps)):
         try:
-            here = ranked(make(), metric, level, value if name == "ε" else epsilon, delta, runs)
+            here = ranked(make(), metric, level, value if name == "ε" else epsilon, delta, runs, far)
         except InputError:  # no table has such a shape
             continue
         keeps = bool((here.times_best[here.method == best] <= CLOSE).any())
@@ -222,13 +233,17 @@ def recommend(
     import pandas as pd
 
     table = pd.DataFrame(flips, columns=["changed", "value", "method", "keeps"])
-    return Recommendation(question, best, command_of(best, delta), ranking, table)
+    return Recommendation(question, best, command_of(best, epsilon, delta), ranking, table, left_out)
 
 
-def command_of(method: str, delta: float | None) -> str:
-    """The arguments of `hierdp release` for a method of a ranking."""
+def command_of(method: str, epsilon: float, delta: float | None) -> str:
+    """The arguments of `hierdp release` for a method of a ranking and its budget."""
     plain = method.removesuffix(methods.ZCDP)
-    return methods.COMMANDS[plain] + (f" --delta {delta:g}" if plain != method else "")
+    command = methods.COMMANDS.get(plain, f'count-of-counts --method "{plain}"')
+    shown = f"{command} --epsilon {epsilon / 2 if method.endswith(methods.HALF) else epsilon:g}"
+    if plain != method or command.startswith(("top-down", "tabulation")):
+        shown += f" --delta {DELTA if delta is None else delta:g}"
+    return shown
 
 
 def question_of(kind: str, question: str) -> tuple[str, int | str]:
@@ -241,10 +256,27 @@ def question_of(kind: str, question: str) -> tuple[str, int | str]:
     return metric, level.strip() if colon else usual
 
 
+def names_of(shape: Shape, delta: float | None) -> list[str]:
+    """All methods that release a kind of table."""
+    table = shape.table(0)
+    if shape.kind == "flows":
+        return [*methods.ways_of_flows(len(table.axes))]
+    if shape.kind == "bins":
+        return [*methods.ways_of_bins()]
+    found = [*methods.ways_of_groups(len(table.hierarchy.levels))]
+    return found + ([] if delta is None else [f"{name}{methods.ZCDP}" for name in found])
+
+
 def ranked(
-    shape: Shape, metric: str, level: int | str, epsilon: float, delta: float | None, runs: int
+    shape: Shape,
+    metric: str,
+    level: int | str,
+    epsilon: float,
+    delta: float | None,
+    runs: int,
+    without: Container[str] = (),
 ) -> DataFrame:
-    """All methods by their mean errors.
+    """All methods, or all but some, by their mean errors.
 
     Raises
     ------
@@ -254,7 +286,7 @@ def ranked(
     import pandas as pd
     from scipy import stats
 
-    found = pd.DataFrame([each._asdict() for each in errors(shape, epsilon, delta, runs)])
+    found = pd.DataFrame([each._asdict() for each in errors(shape, epsilon, delta, runs, without)])
     if isinstance(level, str):
         known = dict(zip(found.name, found.level, strict=True))
         if level not in known:
@@ -275,26 +307,31 @@ def ranked(
     return made
 
 
-def errors(shape: Shape, epsilon: float, delta: float | None, runs: int) -> Iterator[methods.Error]:
-    """Of every method, on every level."""
-
+def errors(
+    shape: Shape, epsilon: float, delta: float | None, runs: int, without: Container[str] = ()
+) -> Iterator[methods.Error]:
+    """Of every method, or all but some, on every level."""
     for run in range(runs):
         table = shape.table(run)
 
         def noise(query: str, _: int, run: int = run) -> Any:
             return noise_for(0, shape.kind, query, run)
 
+        names = [name for name in names_of(shape, delta) if name not in without]
         if shape.kind == "groups":
-            found = methods.errors_of_groups(table, shape.max_size, epsilon, 1, noise)
+            pure = [name for name in names if not name.endswith(methods.ZCDP)]
+            found = methods.errors_of_groups(table, shape.max_size, epsilon, 1, noise, pure)
             if delta is not None:
+                more = [name.removesuffix(methods.ZCDP) for name in names if name not in pure]
                 rho = rho_of(epsilon, delta)
-                more = methods.errors_of_groups(table, shape.max_size, rho, 1, noise, law=GAUSSIAN)
-                named = (each._replace(method=each.method + methods.ZCDP) for each in more)
-                found = chain(found, named)
+                made = methods.errors_of_groups(table, shape.max_size, rho, 1, noise, more, GAUSSIAN)
+                found = chain(found, (each._replace(method=each.method + methods.ZCDP) for each in made))
         elif shape.kind == "flows":
-            found = methods.errors_of_flows(table, epsilon, DELTA if delta is None else delta, 1, noise)
+            found = methods.errors_of_flows(
+                table, epsilon, DELTA if delta is None else delta, 1, noise, names
+            )
         else:
-            found = methods.errors_of_bins(table, epsilon, 1, noise)
+            found = methods.errors_of_bins(table, epsilon, 1, noise, names)
         yield from (each._replace(run=run) for each in found)
 
 
