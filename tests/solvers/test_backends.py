@@ -313,6 +313,50 @@ def test_cp_sat_rounds_bounds_inwards_and_refuses_what_may_overflow():
     assert (found.status, found.message) == ("unsupported", "the objective may pass CP-SAT's 64 bits")
 
 
+@pytest.mark.parametrize("sizes", [(1, 2, 7, 3, 30, 5), (2,) * 40, (0, 3, 0, 4, 4, 1)])
+def test_highs_solves_many_families_as_linear_programs(sizes):
+    rng = np.random.default_rng(len(sizes))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    for high in (5, 1_000, 10**6):
+        noisy = rng.integers(-high, high, offsets[-1])
+        model = Chebyshev(noisy, rng.integers(0, 3 * high, len(sizes)) * (np.array(sizes) > 0), offsets)
+        found = solve(model, "highs")
+        assert (found.status, found.objective) == ("optimal", int(model.least_distance().sum()))
+        assert found.bound == pytest.approx(found.objective, rel=1e-9)
+
+
+def several(side: int, entries: list[list[int]], low: float, high: float) -> Program:
+    """Four problems side by side: minimize d, `entries` over (d, x), x of zeros and ones."""
+    one = sp.csr_matrix(np.array(entries, float))
+    count = 4 * len(entries)
+    rows = Rows("r", sp.block_diag([one] * 4, format="csr"), np.full(count, low), np.full(count, high))
+    upper = np.tile([9.0, *([1.0] * side)], 4)
+    return Program(
+        "several",
+        [Block("v", upper.shape, 0, upper, True)],
+        [rows],
+        [Term("linear", np.arange(4) * (side + 1))],
+    )
+
+
+def test_highs_solves_an_integer_program_where_rounded_bounds_leave_fractions():
+    pairs = [[0, *(int(k in pair) for k in range(5))] for pair in itertools.combinations(range(5), 2)]
+    clique = several(5, [[-1, *([-1] * 5)], *pairs], -np.inf, 1)
+    rows = clique.rows[0]
+    rows.upper[:: len(pairs) + 1] = -3  # d + Σ x ≥ 3, where at most one x is 1: over the reals, d ≥ 1/2
+    found = solve(clique, "highs")
+    assert (found.status, found.objective, found.bound) == ("optimal", 8, 8)
+    halves = several(1, [[0, 2]], 1, 1)
+    assert solve(halves, "highs").status == "infeasible"
+    ring = Program(  # one problem, over the reals with halves: to round each of them up is too much
+        "ring",
+        [Block("v", (5,), 0, 1, True)],
+        [rows_of("r", (5, 5), (np.tile(np.arange(5), 2), [0, 1, 2, 3, 4, 1, 2, 3, 4, 0], np.ones(10)), 1, 2)],
+        [Term("linear", np.arange(5))],
+    )
+    assert solve(ring, "highs").objective == 3
+
+
 def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
     rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1.0, 1.0]), 2.5, 2.5)
     blocks = [Block("a", (1,), 0, 5, True), Block("b", (1,), 0, 5)]
