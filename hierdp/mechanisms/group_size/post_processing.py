@@ -47,7 +47,7 @@ CELLS_A_BLOCK = 20_000_000
 """Cells of the sizes that are made consistent together. Solving them takes some 110 bytes each."""
 
 CELLS_OF_A_TABLE = 4
-"""Cells of a cost table in one task, each with a constraint program of some 20 ms."""
+"""Cells of a cost table in one task, each with a constraint program of some 5 ms."""
 
 
 @dataclass(frozen=True)
