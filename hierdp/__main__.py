@@ -18,8 +18,11 @@ from hierdp import leaving
 ADDRESSES = 2_000_000 * 1024
 """Bytes of address space (``ulimit -v``) that the libraries and a small release need."""
 
-LATER = ("numpy.f2py", "numpy.testing", "numpy.polynomial", "asyncio")
-"""Modules that SciPy and OpenDP import and a release does not use: they are loaded when a name of theirs is
+LATER = (
+    *(f"numpy.{name}" for name in ("char", "ctypeslib", "f2py", "polynomial", "rec", "strings", "testing")),
+    *("asyncio", "pydoc", "tomllib"),
+)
+"""Modules that libraries import and a small command does not use: each is loaded when one of its names is
 read."""
 
 NEW_OBJECTS = 250_000

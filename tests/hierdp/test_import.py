@@ -132,16 +132,26 @@ def test_a_command_loads_without_the_others(tmp_path):
     }
 
 
-def test_what_scipy_imports_in_vain_is_loaded_on_first_use(tmp_path):
+def test_what_libraries_import_in_vain_is_loaded_on_first_use(tmp_path):
     code = (
         "from hierdp.__main__ import run\nsys.argv = ['hierdp', '--version']\n"
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
         "import scipy.sparse, numpy as np\nbefore = 'numpy.testing._private.utils' in sys.modules\n"
-        "np.testing.assert_array_equal([1], [1])\nassert not before"
+        "np.testing.assert_array_equal([1], [1])\nassert not before\n"
+        "import gc, importlib, hierdp.__main__ as m\nassert gc.get_freeze_count()\n"
+        "assert all(len(dir(importlib.import_module(name))) > 10 for name in m.LATER)"
     )
     found = loaded(tmp_path, code)
     assert "numpy.testing._private.utils" in found
     assert "numpy.f2py.crackfortran" not in found
+
+
+def test_intervals_of_few_rows_do_not_load_scipys_functions(tmp_path):
+    code = (
+        "import numpy as np\nfrom hierdp.mechanisms.intervals import down_if_shown\n"
+        "down_if_shown(np.array([9.0, 99.0]), np.array([5.0, 5.0]), 25.0, 0.1)"
+    )
+    assert "scipy.special" not in loaded(tmp_path, code)
 
 
 def test_a_model_loads_without_the_others(tmp_path):
