@@ -85,8 +85,8 @@ class Session(session.Session):
             raise ValueError("HiGHS does not take this program")
 
     def add_rows(self, rows: Rows) -> None:
-        """Append rows; a further LP run starts from the last basis."""
-        matrix = rows.matrix
+        """Append rows, which may link the problems; a further LP run starts from the last basis."""
+        self._alone, matrix = self._alone[:0], rows.matrix
         self._highs.addRows(
             matrix.shape[0],
             np.asarray(rows.lower, float),

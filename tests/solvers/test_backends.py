@@ -11,6 +11,7 @@ from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.backends.table import Backend, find
+from solvers.effort import Effort
 from solvers.testing import MODELS, allowed
 from tests.marks import quick
 
@@ -348,13 +349,14 @@ def test_highs_solves_an_integer_program_where_rounded_bounds_leave_fractions():
     assert (found.status, found.objective, found.bound) == ("optimal", 8, 8)
     halves = several(1, [[0, 2]], 1, 1)
     assert solve(halves, "highs").status == "infeasible"
-    ring = Program(  # one problem, over the reals with halves: to round each of them up is too much
-        "ring",
-        [Block("v", (5,), 0, 1, True)],
-        [rows_of("r", (5, 5), (np.tile(np.arange(5), 2), [0, 1, 2, 3, 4, 1, 2, 3, 4, 0], np.ones(10)), 1, 2)],
-        [Term("linear", np.arange(5))],
-    )
-    assert solve(ring, "highs").objective == 3
+    ring = rows_of("r", (5, 5), (np.tile(np.arange(5), 2), [0, 1, 2, 3, 4, 1, 2, 3, 4, 0], np.ones(10)), 1, 2)
+    apart = Program("apart", [Block("v", (5,), 0, 1, True)], [], [Term("linear", np.arange(5))])
+    # One problem, over the reals with halves: to round each of them up is too much.
+    assert solve(replace(apart, rows=[ring]), "highs").objective == 3
+    opened = find("highs").open(apart, Effort())
+    assert opened.run(None).bound == 0
+    opened.add_rows(ring)
+    assert opened.run(None).bound == 3
 
 
 def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
