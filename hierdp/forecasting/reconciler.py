@@ -15,6 +15,7 @@ from hierdp import execution
 from hierdp.errors import InputError, unknown_name
 from hierdp.forecasting.structure import Structure, structure_of
 from hierdp.forecasting.tables import as_pandas, like, summing_of, wide
+from hierdp.mechanisms.weights import in_whole_numbers
 from hierdp.record.step import NotSolved
 from models import Certificate, ConstrainedInference, Model, NonNegativeInference, Reconciliation
 from models.arithmetic.arrays import Flags, Floats
@@ -26,8 +27,8 @@ NODES = 1 << 21
 BESIDE = 1 << 14
 """Series of dates with bounds, or whole, that are solved as one problem."""
 
-FINENESS, LARGEST = 1_000, 1 << 20
-"""The smallest weight of whole forecasts, unless that makes another one larger than `LARGEST`."""
+LARGEST = 1 << 20
+"""The largest weight of whole forecasts."""
 
 LOSSES = {"squared": 2, "absolute": 1, "largest": math.inf}
 
@@ -420,9 +421,8 @@ def _in_whole_numbers(
     room = 2.0**56 / ((nodes + 2) * (np.abs(base).max(initial=0) + 1024))
     if room < 1:
         raise InputError(f"forecasts of {np.abs(base).max():.2g} are too large: count in larger units")
-    scale = min(FINENESS / weights.min(), min(LARGEST, room) / weights.max())
-    whole = np.maximum(np.rint(weights * scale), 1).astype(np.int64)
-    whole //= np.gcd.reduce(whole)
+    weights = weights / weights.min()
+    whole = in_whole_numbers(weights, min(LARGEST, room) / weights.max())
     unit = 2.0 ** min(10, math.floor(math.log2(room / whole.max())))
     return np.rint(base * unit) / unit, whole
 

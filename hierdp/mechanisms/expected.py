@@ -14,7 +14,7 @@ from hierdp.errors import InputError, listed
 from hierdp.mechanisms.option import Option
 from hierdp.privacy.budget import GAUSSIAN, Spend
 from hierdp.privacy.noise import deviation_of, double_geometric_variance
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
 from models.tree import Tree
 
 if TYPE_CHECKING:
@@ -148,8 +148,9 @@ def deviation(noise: str, sensitivity: float, loss: float) -> float:
 LevelWeights = Annotated[
     Sequence[float] | None,
     Option(
-        "In place of `shares`: the weight of each level's variance of noise, from the top. The shares with "
-        "the least weighted sum are found.",
+        "In place of `shares`: the weight of each level's variance, from the top. The shares with the least "
+        "weighted sum are found. The variance is that of the noise; of top-down, that of least squares, "
+        "before counts become whole.",
         "NUMBER",
         flag="--optimize",
     ),
@@ -165,8 +166,9 @@ def best_shares(
     shares: Sequence[float] | None,
     noise: str,
     largest: bool = False,
+    parts: Floats | None = None,
 ) -> list[float]:
-    """The shares of levels with the least weighted variances of the noise, proved by `BudgetSplit`.
+    """The shares of levels with the least weighted variances of their counts, proved by `BudgetSplit`.
 
     - weights: above 0; one for each level that is measured, from the top.
     - sensitivities: of the levels' queries.
@@ -174,6 +176,8 @@ def best_shares(
     - noise: the law; variances of Gaussian noise are in proportion to 1/ρ, others to 1/ε².
     - largest: whether the largest weighted variance is minimized, in place of their sum. Of noise that is not
       Gaussian, that is the largest root of one, which is in proportion to 1/ε.
+    - parts, shape (levels, levels): of the noise of each level (a column) in the variance of each level's
+      counts, for Gaussian noise. Default: the variance is that of the level's own noise.
 
     Raises `InputError` if there is not one positive finite weight for each level, or shares are given, too.
     """
@@ -188,13 +192,13 @@ def best_shares(
         )
     if not all(0 < weight < math.inf for weight in weights):
         raise InputError("`optimize`: weights must be positive and finite")
-    variances = [float(w) * float(s) ** 2 for w, s in zip(weights, sensitivities, strict=True)]
-    each, gaussian = [1.0] * len(variances), noise == GAUSSIAN
-    if largest:
-        model = BudgetSplit(np.diag(variances if gaussian else np.sqrt(variances)), 1.0, each)
-    else:
-        model = BudgetSplit(variances, 1.0, each if gaussian else None)
-    found = solve(model)
+    own = np.eye(len(weights)) if parts is None else parts
+    variances = np.asarray(weights, float)[:, None] * own * np.square(np.asarray(sensitivities, float))
+    if noise != GAUSSIAN and largest:
+        variances = np.sqrt(variances)
+    if not largest:
+        variances = variances.sum(axis=0)
+    found = solve(BudgetSplit(variances, 1.0, np.ones(len(own)) if noise == GAUSSIAN or largest else None))
     if found.x is None or found.status != "optimal":
         raise InputError("`optimize`: the weights are too large, too small or too different for a proof")
     return [float(share) for share in found.x]

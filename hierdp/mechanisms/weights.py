@@ -11,7 +11,7 @@ from models.arithmetic.arrays import Floats, Ints
 from models.witnesses.node_prices import NEVER
 
 FINENESS = 1_000
-"""The smallest weight, if costs leave room for it: weights agree with 1/variance to three digits or more."""
+"""The smallest whole weight, if costs leave room for it: then weights have three digits or more."""
 
 
 def whole_weights(tree: Tree, variance: Floats, largest: float) -> Ints:
@@ -35,8 +35,20 @@ def whole_weights(tree: Tree, variance: Floats, largest: float) -> Ints:
             "the counts are too large, or the standard errors differ too much, for exact whole numbers: use "
             "the method least-squares or non-negative, or count in larger units"
         )
-    whole = np.rint(weights * min(FINENESS, np.floor(room))).astype(np.int64)
-    return np.asarray(whole // max(1, np.gcd.reduce(whole[known])))
+    return in_whole_numbers(weights, room)
+
+
+def in_whole_numbers(weights: Floats, room: float) -> Ints:
+    """Whole numbers in proportion to weights, which are 0 or at least 1.
+
+    - room: the largest factor. If it is below 1, the smallest weights become 1, more than in proportion.
+
+    >>> in_whole_numbers(np.array([2.5, 0.0, 1.0]), 10.0), in_whole_numbers(np.array([8.0, 1.0]), 0.25)
+    (array([5, 0, 2]), array([2, 1]))
+    """
+    scale = min(FINENESS, np.floor(room) if room >= 1 else room)
+    whole = np.where(weights > 0, np.maximum(np.rint(weights * scale), 1), 0).astype(np.int64)
+    return np.asarray(whole // max(1, np.gcd.reduce(whole)))
 
 
 def real_weights(variance: Floats) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from models import BudgetSplit
 from models.arithmetic.arrays import Floats
 from models.certificate import Witness
 
-CLOSE = 1e-11
+CLOSE = 1e-13
 """The relative gap at which the interior point ends."""
 
 LARGEST = 1e-6

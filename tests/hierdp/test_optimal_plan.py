@@ -223,21 +223,48 @@ def test_a_plan_is_written_as_toml():
     assert tomllib.loads(toml_of(entries)) == entries
 
 
+def top_down_variances(children, variances):
+    """Each level's mean variance of least squares level by level, from that of its noise: by matrices."""
+    found, covariance = [variances[0]], np.array([[variances[0]]])
+    for k, noise in zip(children, variances[1:], strict=True):
+        above = len(covariance)
+        spread = np.kron(np.eye(above), np.full((k, 1), 1 / k))  # a parent's count, in equal parts
+        apart = np.eye(above * k) - np.kron(np.eye(above), np.full((k, k), 1 / k))
+        covariance = spread @ covariance @ spread.T + noise * apart @ apart.T
+        found.append(covariance.trace() / len(covariance))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_best_shares_of_top_down_are_those_of_least_squares_level_by_level(bounded, largest):
+    """Of matrices; a grid of shares has no less, and the plan gives cells what they take from above."""
+    axes = {"origin": {"state": 3}, "destination": {"state": 2, "county": 4}}
+    how = {"epsilon": 1.0, "delta": 1e-9, "axes": axes, "bounded": bounded, "trips": 4, "distinct": True}
+    weights = np.array([1, 5, 2, 60])[bounded:]
+
+    def cost(made):
+        noise = made.table.noise_deviation.to_numpy() ** 2  # discrete, of a variance far above 1
+        each = top_down_variances([2, 3, 2], [*([0.0] * bounded), *noise])[bounded:]
+        return (max if largest else sum)(weights * each)
+
+    made = plan("top-down", optimize=weights.tolist(), largest=largest, **how)
+    rng, best = np.random.default_rng(0), np.array(made.plan["shares"])
+    near = [best * rng.uniform(0.9, 1.1, best.size) for _ in range(20)]
+    for other in (*near, *rng.dirichlet(np.ones(best.size), 20), np.ones(best.size), weights**0.5):
+        assert cost(plan("top-down", shares=other.tolist(), **how)) > cost(made)
+
+
+def test_shares_of_levels_without_a_choice_are_small():
+    """A level with one place has no noise of its own, as its count is public."""
+    how = {"epsilon": 1.0, "delta": 1e-9, "axes": {"origin": {"nation": 1, "state": 5}}}
+    shares = plan("top-down", optimize=[1, 1], **how).plan["shares"]
+    assert 0 < shares[0] < 0.002
+    assert plan("top-down", optimize=[1, 1], largest=True, **how).plan["shares"][0] < shares[0]
+
+
 def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights():
     """Square roots for Gaussian noise, cube roots for double-geometric noise."""
-    axes = {"origin": {"state": 5}, "destination": {"state": 5}}
-    how = {"epsilon": 1.0, "delta": 1e-9, "axes": axes}
-    made = plan("top-down", optimize=[4, 1], **how)
-    assert made.notes[0].endswith("--share 0.6667 --share 0.3333")
-    equal = plan("top-down", **how)
-    cost, before = (
-        4 * n[0] ** 2 + n[1] ** 2 for n in (made.table.noise_deviation, equal.table.noise_deviation)
-    )
-    assert cost == pytest.approx(before * 9 / 10, rel=1e-3)  # (2 + 1)²/(2·5), of the continuous law
-    distinct = plan(
-        "top-down", optimize=[1, 1, 1], trips=4, distinct=True, bounded=False, **{**how, "axes": axes}
-    )
-    assert distinct.notes[0].endswith("--share 0.4 --share 0.4 --share 0.2")  # 4, 4 and 2 in L2
     sizes = {"epsilon": 1.0, "levels": ["state=2", "county=4"]}
     made = plan("count-of-counts", optimize=[1, 8, 27], **sizes)
     assert made.notes[0].endswith("--share 0.1667 --share 0.3333 --share 0.5")
@@ -256,14 +283,11 @@ def test_the_best_shares_of_levels_are_in_proportion_to_roots_of_their_weights()
 def test_shares_for_the_largest_error_make_all_weighted_variances_equal():
     """In proportion to the weights for Gaussian noise, else to their roots; no split near is better."""
     sizes = {"epsilon": 0.1, "levels": ["state=2", "county=4"]}  # so that discrete noise is nearly continuous
-    axes = {"origin": {"state": 5}, "destination": {"state": 5}}
-    flows = {"epsilon": 0.1, "delta": 1e-9, "axes": axes, "bounded": False, "trips": 4, "distinct": True}
     rng = np.random.default_rng(0)
     for mechanism, how, shares in (
         ("count-of-counts", sizes, [1 / 8, 2 / 8, 5 / 8]),
         ("group-size", {**sizes, "max_size": 3}, [1 / 8, 2 / 8, 5 / 8]),
         ("group-size", {**sizes, "max_size": 3, "delta": 1e-6}, [1 / 30, 4 / 30, 25 / 30]),
-        ("top-down", flows, [16 / 180, 64 / 180, 100 / 180]),  # sensitivities 4, 4 and 2
     ):
         weights = np.array([1, 4, 25])
 
@@ -371,6 +395,23 @@ def test_plans_of_residuals_are_those_of_residual_planner(ways, root_mean, large
     found = solve(of_residuals(ADULT, ways, largest=True))
     assert found.objective == pytest.approx(largest, rel=1e-8)
     assert found.bound == pytest.approx(found.objective, rel=1e-10)
+
+
+def test_plans_of_residuals_of_a_hundred_attributes():
+    """Of ten categories each, and up to two at once: Xiao et al. 2023, Theorem 5, summed up by hand."""
+    kinds = [of_residuals([10] * 100, range(3), largest) for largest in (False, True)]
+    found, most = map(solve, kinds)
+    roots = sum(
+        math.comb(100, b) * (9 / 10) ** b
+        * math.sqrt(10**b * sum(math.comb(100 - b, j) / 10**j for j in range(3 - b)))
+        for b in range(3)
+    )  # fmt: skip
+    assert found.objective == pytest.approx(roots**2, rel=1e-12)
+    cells = 1 + 100 * 10 + math.comb(100, 2) * 100
+    assert found.objective / cells < most.objective  # the largest is above the mean
+    for one in (found, most):
+        assert one.status == "optimal"
+        assert one.bound == pytest.approx(one.objective, rel=1e-10)
 
 
 def test_plans_of_residuals_by_hand():

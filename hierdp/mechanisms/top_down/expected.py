@@ -42,6 +42,7 @@ from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
 from hierdp.tables.cells import axes_by_name
+from models.arithmetic.arrays import Floats
 
 BOUNDED = ("InfTDA", "InfTDA_large", "TDA_inf")
 """The methods with a utility theorem: answers of least Chebyshev distance."""
@@ -65,6 +66,9 @@ SIMULATED = (
 )
 MOST_TRIPS = 2_000_000
 """The most trips of a made-up table that are drawn one by one."""
+
+LEAST = 1e-6
+"""The least part of a level's own noise in its variance."""
 
 NO_BOUND = "No bound on the error is known for {why}."
 
@@ -136,11 +140,14 @@ def expected(
         raise InputError("give `total`, for a made-up table, or `like`, a public one, not both")
     data = flows_of(axes) if like is None else _public(like, axes, count)
     order = refinements(data, first)
+    reached, known_zeros = depths_of(data.axes, order)[1:], zeros_of(zeros, data)
+    nodes = [_nodes(data, depths) - (known_zeros.number(depths) if known_zeros else 0) for depths in reached]
     if optimize is not None:
-        there = [queries.level(data, depths, unit, 1.0, 1) for depths in depths_of(data.axes, order)[1:]]
+        there = [queries.level(data, depths, unit, 1.0, 1) for depths in reached]
         measured = there if bounded else [queries.total(unit, 1.0), *there]
-        shares = best_shares(optimize, [one.sensitivity for one in measured], shares, GAUSSIAN, largest)
-    known_zeros = zeros_of(zeros, data)
+        sensitivities = [one.sensitivity for one in measured]
+        parts = parts_of_variances([1, *nodes])[bounded:, bounded:]
+        shares = best_shares(optimize, sensitivities, shares, GAUSSIAN, largest, parts)
     if total is not None:
         data = made_up(data, total, known_zeros)
 
@@ -157,16 +164,14 @@ def expected(
     if chosen.model is None:
         return simulated(_finest(data, order, epsilon, delta, unit, method))
     budgets = queries.shares_of(rho_of(epsilon, delta), len(order), unit, shares)
-    rows, scales, nodes = list[dict[str, Any]](), list[float](), list[int]()
+    rows, scales = list[dict[str, Any]](), list[float]()
     if not bounded:
         rows.append(_row(0, "total", queries.total(unit, budgets[0])) | {"bound": np.nan})
     known = bounded and method in BOUNDED
-    reached = depths_of(data.axes, order)[1:]
     for level, (depths, share) in enumerate(zip(reached, budgets[-len(order) :], strict=True), start=1):
-        nodes.append(_nodes(data, depths) - (0 if known_zeros is None else known_zeros.number(depths)))
-        query = queries.level(data, depths, unit, share, nodes[-1])
+        query = queries.level(data, depths, unit, share, nodes[level - 1])
         scales.append(query.sensitivity / math.sqrt(2 * share))
-        bound = error_bound_by_nodes(scales, nodes, failure) if known else np.nan
+        bound = error_bound_by_nodes(scales, nodes[:level], failure) if known else np.nan
         rows.append(_row(level, level_name(data, depths), query) | {"bound": bound})
     why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
     more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
@@ -174,6 +179,23 @@ def expected(
     return simulated(
         Expected(method, frame(rows), notes, epsilon, answers=1, plan=shares_plan(shares, optimize))
     )
+
+
+def parts_of_variances(nodes: Sequence[int]) -> Floats:
+    """The part of each level's noise (a column) in the mean variance of each level's counts, from the root's.
+
+    Of least squares level by level: the k children of a node share what its count lacks of the sum of their
+    noisy ones, so that a child's variance is (1 − 1/k)·σ² + 1/k² of its parent's. All nodes of a level have
+    equally many children here. A level with one child each still gets a little of the budget.
+
+    - nodes: their number on each level, from the root's.
+    """
+    found = np.eye(len(nodes))
+    for level in range(1, len(nodes)):
+        children = nodes[level] / nodes[level - 1]
+        found[level] = found[level - 1] / children**2
+        found[level, level] = max(1 - 1 / children, LEAST)
+    return found
 
 
 def _public(source: Any, axes: Any, count: str | None) -> Flows:
