@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from models import Program
-from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.programs.reformulate import Piecewise, without_absolutes, without_tables
 from models.programs.terms import Rows
 from solvers.backends.session import Session
 from solvers.backends.table import Backend
 from solvers.effort import Effort
-from solvers.residuals import measured
+from solvers.residuals import is_whole, measured
 from solvers.solution import Answer
-
-WHOLE_TOLERANCE = 1e-5
-"""How far from a whole number a backend may leave an integer variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +97,6 @@ def formulate(program: Program, backend: Backend) -> Formulation | str:
     if relaxed and not piecewise:
         program = program.relaxed()
     return Formulation(program, relaxed, piecewise)
-
-
-def is_whole(variables: Array, program: Program) -> bool:
-    """Whether the integer variables are whole, within tolerance."""
-    whole = variables[: program.size][program.integer]
-    return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE_TOLERANCE))
 
 
 def refine(lines: Piecewise[Any], session: Session, rows: list[Rows], until: float | None) -> Answer:

@@ -13,11 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from models import Program
-from models.arithmetic.arrays import Floats
+from models.arithmetic.arrays import Array, Floats
 from solvers.solution import Answer
 
 NEAR = 1e-6
 """Relative distance up to which a variable counts as being at the kink of an absolute term."""
+
+
+WHOLE_TOLERANCE = 1e-5
+"""How far from a whole number a backend may leave an integer variable."""
 
 
 def measured(program: Program, answer: Answer) -> Answer:
@@ -85,3 +89,9 @@ def _slopes(program: Program, variables: Floats) -> tuple[Floats, Floats]:
         np.add.at(low, term.index, least)
         np.add.at(high, term.index, most)
     return low, high
+
+
+def is_whole(variables: Array, program: Program) -> bool:
+    """Whether the integer variables are whole, within tolerance."""
+    whole = variables[: program.size][program.integer]
+    return bool(np.all(np.abs(whole - np.rint(whole)) <= WHOLE_TOLERANCE))

@@ -15,8 +15,8 @@ from solvers import worker
 from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import EXACT, Backend, find
 from solvers.effort import Effort
-from solvers.formulation import Formulation, formulate, is_whole
-from solvers.residuals import rounding
+from solvers.formulation import Formulation, formulate
+from solvers.residuals import is_whole, rounding
 from solvers.settings import kept
 from solvers.solution import Answer, Solution
 

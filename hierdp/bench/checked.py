@@ -28,7 +28,8 @@ from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
 from models.programs.texts import Stated
 from solvers.backends.table import Backend
-from solvers.formulation import WHOLE_TOLERANCE, Formulation
+from solvers.formulation import Formulation
+from solvers.residuals import WHOLE_TOLERANCE
 from solvers.solution import Answer, Solution
 from solvers.solve import checked
 

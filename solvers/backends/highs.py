@@ -21,7 +21,7 @@ from models.programs.terms import Rows
 from models.programs.write import quiet_highs, to_highs
 from solvers.backends import session
 from solvers.effort import Effort, tolerances, without_presolve
-from solvers.formulation import is_whole
+from solvers.residuals import is_whole
 from solvers.settings import HIGHS, HIPDLP
 from solvers.solution import Answer, Status
 
