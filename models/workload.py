@@ -188,14 +188,10 @@ class Workload:
         )
 
     @cached_property
-    def _sorted(self) -> list[tuple[Ints, Ints]]:
-        """For each query, the cells in the order of its answers, and where each answer's cells begin."""
-        orders = [np.argsort(row, kind="stable") for row in self.row]
-        begins = [
-            np.searchsorted(row[order], np.arange(first, first + size))
-            for row, order, first, size in zip(self.row, orders, self.start, self.sizes, strict=False)
-        ]
-        return list(zip(orders, begins, strict=True))
+    def _matrices(self) -> tuple[tuple[scipy.sparse.csr_matrix, Any], tuple[scipy.sparse.csr_matrix, Any]]:
+        """`matrix` and its transpose; and both in whole numbers, for exact sums of them."""
+        whole = self.matrix.astype(np.int64)
+        return (self.matrix, self.matrix.T), (whole, whole.T)
 
     def answers(self, x: Array) -> Array:
         """The answers to all queries on histograms; exact for whole numbers and objects.
@@ -209,11 +205,12 @@ class Workload:
         array, shape (..., size)
         """
         x = exact.widened(x, self.cells)
-        parts = [
-            np.add.reduceat(x[..., order], begin, axis=-1) if begin.size < self.cells else x[..., order]
-            for order, begin in self._sorted
-        ]
-        return np.concatenate([x[..., :0], *parts], axis=-1)
+        if x.dtype == object:
+            found = np.zeros((*x.shape[:-1], self.size), object)
+            for cell, rows in enumerate(self.row.T):
+                found[..., rows] += x[..., cell, None]
+            return found
+        return _applied(self._matrices[x.dtype.kind != "f"][0], x)
 
     def spread(self, y: Array) -> Array:
         """The transpose of `answers`: in each cell, the sum of the entries of all answers that count it.
@@ -227,10 +224,12 @@ class Workload:
         array, shape (..., cells)
         """
         y = exact.widened(y, len(self.queries))
-        held = np.zeros((*y.shape[:-1], self.cells), y.dtype)
-        for row in self.row:
-            held += y[..., row]
-        return held
+        if y.dtype == object:
+            held = np.zeros((*y.shape[:-1], self.cells), object)
+            for row in self.row:
+                held += y[..., row]
+            return held
+        return _applied(self._matrices[y.dtype.kind != "f"][1], y)
 
     def by_answer(self, by_query: Array) -> Array:
         """Each query's number, repeated for each of its answers; shape (..., queries) → (..., size)."""
@@ -252,6 +251,22 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"Workload(shape {self.shape}, {len(self.queries)} queries, {self.size:,} answers)"
+
+
+ROWS = 1 << 11
+"""Histograms that are added up at a time, so that the processor's cache holds them."""
+
+
+def _applied(matrix: scipy.sparse.csr_matrix, x: Array) -> Array:
+    """The product of a matrix and each of some vectors; shape (..., columns) → (..., rows)."""
+    vectors = x.reshape(-1, matrix.shape[1])
+    if len(vectors) <= ROWS:
+        return np.ascontiguousarray((matrix @ vectors.T).T).reshape(*x.shape[:-1], matrix.shape[0])
+    found = np.empty((len(vectors), matrix.shape[0]), np.result_type(matrix, x))
+    for first in range(0, len(vectors), ROWS):
+        part = slice(first, first + ROWS)
+        found[part] = (matrix @ vectors[part].T).T
+    return found.reshape(*x.shape[:-1], matrix.shape[0])
 
 
 def answers_of_nodes(tree: Tree, workload: Workload, noisy: Any, weights: Any) -> tuple[Array, Array]:

@@ -213,21 +213,6 @@ def _dot_in_arrays(a: Ints, b: Ints) -> Any:
     return int((sums >> 32).sum()), int((sums & 0xFFFFFFFF).sum())
 
 
-@kernel(linear=True)
-def _total(a: Any) -> Any:
-    """Σ a as ``(high, low)``, worth ``high · 2³² + low``."""
-    high, low = 0, 0
-    for i in range(a.size):
-        high += a[i] >> 32
-        low += a[i] & 0xFFFFFFFF
-    return high, low
-
-
-@_total.without_numba
-def _total_in_arrays(a: Ints) -> Any:
-    return int((a >> 32).sum()), int((a & 0xFFFFFFFF).sum())
-
-
 def reach(a: Array) -> int:
     """Largest absolute value of integers, as a Python `int` (NumPy's abs of the least int64 is negative)."""
     if not a.size:
@@ -274,8 +259,9 @@ def total(a: Array) -> Number:
         return held
     if not is_exact(a):
         return float(np.sum(a))
-    high, low = _total(read_only(np.ravel(a)))
-    return (int(high) << 32) + int(low)
+    if fits(reach(a) * a.size):
+        return int(a.sum())
+    return (int((a >> 32).sum()) << 32) + int((a & 0xFFFFFFFF).sum())
 
 
 def as_data(name: str, values: Any, ndim: int = 1) -> Array:

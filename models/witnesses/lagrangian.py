@@ -185,6 +185,8 @@ class _Pieces(NamedTuple):
 
     def of(self, chosen: Flags) -> _Pieces:
         """The chosen pieces."""
+        if chosen.all():
+            return self
         parts = {name: part[chosen] for name, part in self._asdict().items() if name != "unit"}
         return self._replace(**parts)
 
@@ -197,8 +199,10 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
         tabled[term.index] = True
     plain = np.flatnonzero(~tabled)
     kept = np.flatnonzero(~tabled[bent])
-    order = kept[np.argsort(bend.number[kept], kind="stable")]
-    order = order[np.argsort(bent[order], kind="stable")]
+    order, single = kept, bool((np.diff(bent[kept]) > 0).all())
+    if not single:  # a variable has several bends, or they are not in order
+        order = kept[np.argsort(bend.number[kept], kind="stable")]
+        order = order[np.argsort(bent[order], kind="stable")]
     bent, at = bent[order], bend.number[order]
     rise = times(weight.number[order], costs.unit // weight.unit)  # half the rise of the slope
     drop = times(times(weight.number[order], at), costs.unit // (weight.unit * bend.unit))
@@ -208,9 +212,14 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     first = np.cumsum(count) - count
     after = np.ones(variable.size, bool)
     after[first] = False
+    left, right = np.flatnonzero(after), np.flatnonzero(after) - 1
 
     def stepped(step: Array, sign: int) -> Array:
         """The first piece has all steps of its variable with a minus sign; each kink turns one positive."""
+        if single:
+            level = np.zeros(variable.size, step.dtype)
+            level[left], level[right] = times(step, sign), times(step, -sign)
+            return level
         turned = np.zeros(variable.size, step.dtype)
         turned[after] = step
         sums = running(turned)
@@ -222,7 +231,6 @@ def _pieces(program: Program, costs: _Costs, box: tuple[Side, Side]) -> _Pieces:
     cut = times(at, unit // bend.unit)
     low, high = (side.at.over(unit)[variable] for side in box)
     below, above = (side.open[variable] for side in box)
-    left, right = np.flatnonzero(after), np.flatnonzero(after) - 1
     low, high = (side.astype(np.result_type(side, cut)) for side in (low, high))
     low[left] = np.where(below[left], cut, np.maximum(low[left], cut))
     high[right] = np.where(above[right], cut, np.minimum(high[right], cut))
@@ -253,8 +261,11 @@ def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | fl
     if np.any((square == 0) & (((slope > 0) & below) | ((slope < 0) & above))):
         return -INFINITY
 
+    flat = not square.any()
+
     def cost(at: Array) -> Array:
-        return plus(times(plus(times(square, at), slope), at), height)
+        turned = slope if flat else plus(times(square, at), slope)
+        return plus(times(turned, at), height)
 
     # The parabola's lowest point, rounded (to the nearest for whole numbers), then moved into the interval.
     curved = square > 0
@@ -264,12 +275,13 @@ def _least_pieces(pieces: _Pieces, cost_unit: int, whole: bool) -> Fraction | fl
     bottom = np.where(below, bottom, np.maximum(bottom, low))
     bottom = np.where(above, bottom, np.minimum(bottom, high))
     start, stop = np.where(below, bottom, low), np.where(above, bottom, high)
-    least = np.minimum(np.minimum(cost(start), cost(stop)), cost(bottom))
+    least = np.minimum(cost(start), cost(stop))
     if whole:
+        least = least if flat else np.minimum(least, cost(bottom))  # of a line, an end is lowest
         return Fraction(int(exact.total(np.minimum.reduceat(least, first))), cost_unit)
     # Over the reals the lowest point is a fraction; costs are compared over the denominator 4·square.
     over = np.where(curved, times(square, 4), 1)
-    least = times(np.minimum(cost(start), cost(stop)), over)
+    least = times(least, over)
     within = curved & (below | (times(low, twice) <= turning)) & (above | (turning <= times(high, twice)))
     lowest = minus(times(over, height), times(slope, slope))
     least = np.where(within, np.minimum(least, lowest), least)

@@ -101,6 +101,15 @@ def _scaled(array: Array) -> Scaled:
         return Scaled(np.array([*whole, None], dtype=object)[:-1], unit)  # the None keeps NumPy from guessing
     if not np.issubdtype(array.dtype, np.floating):
         return Scaled(exact.signed(array), 1)
+    most = max(array.max(), -array.min())
+    digits = 52 - math.frexp(most)[1]  # so many binary digits after the point leave 52 in all
+    if 0 <= digits <= 62:
+        held = array * 2.0**digits
+        if (held == np.rint(held)).all():
+            units = held.astype(np.int64)
+            every = int(np.bitwise_or.reduce(units))
+            zeros = min(digits, (every & -every).bit_length() - 1) if every else digits
+            return Scaled(units >> zeros, 1 << (digits - zeros))
     part, power = np.frexp(array)
     number, power = (part * 2.0**53).astype(np.int64), power - 53  # array = number * 2**power
     even = np.where(number == 0, 1, number & -number)
@@ -153,6 +162,9 @@ def gathered(index: Array, values: Array, size: int) -> Array:
     """The sums of the values of each index, shape (size,), exactly."""
     fits = values.dtype != object and exact.reach(values) * values.size < LIMIT
     held = np.zeros(size, np.int64 if fits else object)
+    if fits and (np.diff(index, prepend=-1) > 0).all():  # each once
+        held[index] = values
+        return held
     np.add.at(held, index, values if fits else values.astype(object))
     return held
 

@@ -168,7 +168,8 @@ class _Problem:
         the parent's prices against them, at no cost. Lower bounds need prices of at least 0, upper bounds of
         at most 0, and small prices lose fewer digits.
         """
-        shift = np.where(self.fixed, -np.median(charge, axis=0), 0.0)
+        middle = np.sort(charge, axis=0)[len(charge) // 2]
+        shift = np.where(self.fixed, -middle, 0.0)
         shift = np.where(self.at_lower, -charge.min(axis=0), shift)
         shift = np.where(self.at_upper, -charge.max(axis=0), shift)
         return price - shift @ self.rules, charge + shift
@@ -191,7 +192,8 @@ def _problem(model: WorkloadLeastSquares) -> _Problem:
         free &= (upper <= 0) @ full == 0
         if parent is not None:
             held = full @ parent
-            at_lower, at_upper = (np.isclose(side.sum(axis=0), held, 1e-12, 1e-9) for side in (lower, upper))
+            slack = 1e-12 * np.abs(held) + 1e-9
+            at_lower, at_upper = (np.abs(side.sum(axis=0) - held) <= slack for side in (lower, upper))
             at_upper &= ~at_lower
             upper, lower = np.where(at_lower, lower, upper), np.where(at_upper, upper, lower)
         # Bounds that x ≥ 0 implies, and those of sums without free cells, are none.

@@ -127,7 +127,7 @@ def test_small_problems_are_run_by_python_whatever_ran_before(monkeypatch):
 
 
 def test_a_kernel_is_pickled_by_name():
-    assert pickle.loads(pickle.dumps(exact._total)) is exact._total
+    assert pickle.loads(pickle.dumps(exact._dot)) is exact._dot
 
 
 SMALL_RELEASE = """

@@ -369,6 +369,27 @@ def test_whole_variables_get_no_tolerance_beside_large_real_ones():
     assert lagrangian_certificate(program, [5.0, 10.0**8 + 1000], []).bound is None
 
 
+@pytest.mark.parametrize("digits", [-3, 0, 1, 20, 52, 53, 62, 63, 1074])
+def test_floats_have_the_least_common_unit(digits):
+    rng = np.random.default_rng(digits + 3)
+    for bits in (1, 20, 52, 53):
+        values = np.ldexp(rng.integers(-(2**bits), 2**bits, 9).astype(float), -digits)
+        values[0] = 0
+        exactly = [Fraction(value) for value in values.tolist()]
+        found = scaled([values])
+        assert found.unit == max(value.denominator for value in exactly)
+        assert [found.value(i) for i in range(9)] == exactly
+    assert scaled([np.zeros(2)]).unit == 1
+
+
+def test_sums_by_index_take_any_order():
+    for index in ([0, 2, 3], [3, 0, 2], [1, 1, 3], [-1, 0, 3], []):
+        values, sums = np.arange(1, len(index) + 1), [0] * 4
+        for i, value in zip(index, values.tolist(), strict=True):
+            sums[i] += value
+        assert gathered(np.array(index, np.int64), values, 4).tolist() == sums
+
+
 def test_floats_of_all_sizes_share_a_unit():
     values = [0.0, 0.1, -3.0, 5e-324, 1.7e308, -(2.0**-1074) * 3, 2.0**62]
     found = scaled([np.array(values), np.array([2**62, -1]), np.array([Fraction(1, 3), 7], object)])

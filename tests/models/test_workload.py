@@ -7,6 +7,7 @@ import pytest
 
 from models import Workload
 from models.arithmetic import effects
+from models.workload import ROWS
 
 
 def kronecker(workload):
@@ -36,6 +37,20 @@ def test_answers_and_spread_are_the_matrix_and_its_transpose(workload):
     assert np.array_equal(workload.spread(y), y @ matrix)
     halves = np.array([Fraction(int(v), 2) for v in x[0]] + [None], object)[:-1]
     assert (2 * workload.answers(halves)).tolist() == (x[0] @ matrix.T).tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS, ROWS + 1, 3 * ROWS - 1])
+def test_sums_of_many_histograms_are_exact(rows):
+    """Whole numbers that floats do not hold, at every block of rows."""
+    workload, rng = WORKLOADS[0], np.random.default_rng(rows)
+    x, y = (rng.integers(-(2**55), 2**55, (rows, n)) for n in (workload.cells, workload.size))
+    matrix = kronecker(workload).astype(np.int64)
+    for found, expected in ((workload.answers(x), x @ matrix.T), (workload.spread(y), y @ matrix)):
+        assert found.dtype == np.int64
+        assert np.array_equal(found, expected)
+    halves = rng.integers(-99, 99, (rows, workload.cells)) / 2
+    assert np.array_equal(workload.answers(halves), halves @ matrix.T)
+    assert np.array_equal(workload.answers(halves[:, None]), (halves @ matrix.T)[:, None])
 
 
 def test_sums_beyond_64_bits_are_exact():
