@@ -141,7 +141,7 @@ def _checks(
     yield from _check_seal(folder, fingerprint)
     yield from _check_signature(folder, key)
     try:
-        release = written.read(folder, limit)
+        release = written.read(folder, limit, named=True)
     except Unreadable as broken:
         yield CheckResult("readable", FAILS, str(broken))
         return
@@ -275,7 +275,7 @@ def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterato
     last = [] if table.large or not regions else [*table.finest(regions)]
     if regions:
         due = map(files.arrow_of, last or table.finest(regions))
-        pieces = aligned(written.read_parts(finest, limit, table.large), due)
+        pieces = aligned(written.read_parts(finest, limit, named=True), due)
         if not all(same_rows(one, other) for one, other in pieces):
             wrong.append(f"{finest.name} is not the last level of {files.TABLE}.parquet")
     for name in (files.TABLE, files.FINEST) if regions else (files.TABLE,):

@@ -140,7 +140,8 @@ def _expected(law: CountNoise, own: CountNoise | None, kinds: tuple[int, ...], c
     found = []
     for part in np.array_split(np.arange(counts.size), -(-counts.size * points // AT_ONCE)):
         at = np.sqrt(2 * c / fresh[part])[:, None] * normal
-        heights = law.characteristic(at) ** counts[part, None]
+        with np.errstate(divide="ignore"):  # of 0, the logarithm is -∞
+            heights = np.exp(counts[part, None] * np.log(law.characteristic(at)))
         if own is not None:
             heights = heights * own.characteristic(at)
         found.append(np.log(heights @ weights))

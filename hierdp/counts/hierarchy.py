@@ -181,7 +181,7 @@ class Hierarchy:
         """
         import pandas as pd
 
-        if isinstance(names, pd.Series) and isinstance(names.dtype, pd.StringDtype):
+        if isinstance(names, pd.Series) and (is_named(names) or isinstance(names.dtype, pd.StringDtype)):
             return places_of(names, self.names[-1])
         codes, found = factor(names)
         # A missing name has code -1, which indexes the -1 appended at the end.
@@ -273,10 +273,21 @@ def as_names(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def is_named(column: Series[Any]) -> bool:
+    """Whether a column has categories: of many rows, each name is held and compared once."""
+    return bool(column.dtype == "category")
+
+
 def places_of(column: Series[Any], names: Names) -> Ints:
     """The position of each entry of a column among distinct names; -1 for others, and missing ones."""
     import pandas as pd
 
+    if is_named(column) and len(column) < len(column.cat.categories):
+        texts = column.cat.categories.array.take(column.cat.codes.to_numpy(), allow_fill=True)
+        return places_of(pd.Series(texts), names)
+    if is_named(column):
+        of_name = np.append(places_of(pd.Series(column.cat.categories), names), -1)
+        return np.asarray(of_name[column.cat.codes])  # the code of a missing entry is -1
     if isinstance(column.dtype, pd.StringDtype):  # pandas would make an object of each text
         import pyarrow as pa
         import pyarrow.compute as pc

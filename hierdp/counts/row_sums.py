@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.boxes import boxes_of
-from hierdp.counts.layout import Layout, Regions, Settings, wrong_sum
+from hierdp.counts.layout import Layout, Regions, Settings, rows_of, wrong_sum
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Ints
 
@@ -50,7 +50,7 @@ def _sums(table: DataFrame, layout: Layout, regions: Regions) -> str:
     keys, counts = np.empty(0, np.int64), values[:0]
     for level in range(layout.levels(regions)):
         rows = np.flatnonzero(level_of == level)
-        places, shape = layout.places(table.iloc[rows], regions, level), layout.shape(regions, level)
+        places, shape = layout.places(rows_of(table, level), regions, level), layout.shape(regions, level)
         if level:
             axis, above = layout.refined(level), layout.shape(regions, level - 1)
             at = layout.axes.index(axis)

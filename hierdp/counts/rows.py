@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.counts.hierarchy import Hierarchy, places_of
+from hierdp.counts.hierarchy import Hierarchy, is_named, places_of
 from hierdp.counts.labels import Labels, named_table
 from hierdp.counts.layout import (
     MOST_NAMED,
@@ -24,7 +24,7 @@ from hierdp.counts.layout import (
 )
 from hierdp.counts.row_sums import wrong_sums
 from hierdp.counts.size_runs import Runs
-from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table
+from hierdp.counts.size_table import ENDS, Ends, SizeTable, Table, as_categories, unlike
 from hierdp.errors import InputError
 from models.arithmetic.arrays import Floats, Ints
 
@@ -49,8 +49,6 @@ class Rows:
 
     def finest(self, regions: Regions) -> Iterator[DataFrame]:
         """The last level, with one column per level of regions, as in the data."""
-        from pandas import Series
-
         depth = sum(hierarchy.tree.depth for hierarchy in regions.values())  # a level refines one axis by one
         columns: dict[str, Any] = {}
         categories = Layout.of(self.data, {"axes": regions, "order": ()}).categories
@@ -62,7 +60,8 @@ class Rows:
             at = hierarchy.positions(last[axis])
             if (at < 0).any():
                 raise InputError(f"a region of the table is not in the list of regions of {axis!r}")
-            columns |= {column: Series(names).array.take(at) for column, names in spelt[axis].items()}
+            taken = as_categories if is_named(last[axis]) else _texts
+            columns |= {column: taken(names, at) for column, names in spelt[axis].items()}
         yield last[values].reset_index(drop=True).assign(**columns)[[*columns, *values]]
 
     def with_ends(self, ends: Ends) -> Table:
@@ -94,8 +93,8 @@ class Rows:
 
     def misplaced(self, layout: Layout, regions: Regions) -> str:
         """Which row is no region's, in words; empty if none is."""
-        levels = range(layout.levels(regions))
-        if not self.data["level"].isin(levels).all():
+        levels, there = range(layout.levels(regions)), self.data["level"].to_numpy()
+        if not (there == np.clip(np.rint(there), levels[0], levels[-1])).all():
             return f"a row has another level than {levels[0]} to {levels[-1]}"
         of_levels = ((rows_of(self.data, k), k) for k in levels)
         return next(filter(None, (_misplaced(rows, layout, regions, k) for rows, k in of_levels)), "")
@@ -161,7 +160,8 @@ class Rows:
         """Each level's name, its counts, and the ends of their intervals."""
         value = "groups" if "groups" in self.data else "count"
         by = next((name for name in ("level_name", "level") if name in self.data), None)
-        for name, held in [("all", self.data)] if by is None else self.data.groupby(by, sort=False):
+        levels = [("all", self.data)] if by is None else self.data.groupby(by, sort=False, observed=True)
+        for name, held in levels:
             lower, upper = (held[end].to_numpy(float) for end in ENDS)
             yield str(name), held[value].to_numpy(float), lower, upper
 
@@ -205,14 +205,25 @@ def _misplaced(rows: DataFrame, layout: Layout, regions: Regions, level: int) ->
         if (rows[column] != hierarchy.levels[depth]).any():
             return f"a row of level {level} has {axis} at another level than {hierarchy.levels[depth]!r}"
         if "parent" in rows:
-            names = hierarchy.names[depth - 1] if depth else np.array([""], object)
-            parents = np.asarray(hierarchy.tree.levels[depth - 1])[at] if depth else 0 * at
-            if (places_of(rows["parent"].fillna(""), names) != parents).any():
+            if depth:
+                parents = np.asarray(hierarchy.tree.levels[depth - 1])[at]
+                wrong = places_of(rows["parent"], hierarchy.names[depth - 1]) != parents
+            else:
+                wrong = (rows["parent"].notna() & (rows["parent"] != "")).to_numpy(bool)
+            if wrong.any():
                 return f"a row of level {level} has another parent than its region in {REGIONS_FILE}"
     return ""
 
 
+def _texts(names: Any, at: Ints) -> Any:
+    from pandas import Series
+
+    return Series(names).array.take(at)
+
+
 def _differ(column: Series[Any], again: Series[Any]) -> Any:
+    if is_named(column) and is_named(again):
+        return unlike(column, again)
     if not _number(again):
         from pandas import StringDtype
 

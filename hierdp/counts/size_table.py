@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
 import numpy as np
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, is_named, places_of
 from hierdp.counts.labels import Labels, named_regions
 from hierdp.counts.layout import REGION, SIZES, Layout, Regions, Selection, Settings, spelt_out, wrong_sum
 from hierdp.counts.size_runs import Runs
-from models.arithmetic.arrays import Array, Floats, Ints
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 PART = 1_000_000
 """The most rows of a part of a table; but a region is never divided."""
@@ -215,14 +215,37 @@ Part = Union["DataFrame", "pa.Table"]
 
 
 def plain(part: Part) -> DataFrame:
-    """The same rows as a DataFrame, without dictionaries."""
+    """The same rows as a DataFrame, without categories or dictionaries."""
     import pyarrow as pa
 
     if not isinstance(part, pa.Table):
-        return part
+        named = {str(name): column for name, column in part.items() if is_named(column)}
+        taken: dict[str, Any] = {
+            name: column.cat.categories.array.take(column.cat.codes.to_numpy(), allow_fill=True)
+            for name, column in named.items()
+        }
+        return part.assign(**taken) if taken else part
     texts = [pa.field(one.name, getattr(one.type, "value_type", one.type)) for one in part.schema]
     frame: DataFrame = part.cast(pa.schema(texts)).to_pandas()
     return frame
+
+
+def as_categories(names: Any, at: Ints) -> Any:
+    """The names at these positions, as categories; -1 is a missing one."""
+    import pandas as pd
+
+    codes, kinds = pd.factorize(pd.Series(names).array)
+    return pd.Categorical.from_codes(np.append(codes, -1)[at], kinds)
+
+
+def unlike(column: Series[Any], other: Series[Any]) -> Flags:
+    """Which rows of two columns with categories have other names, however categories are numbered."""
+    import pandas as pd
+
+    names: Any = other.cat.categories
+    found = places_of(pd.Series(column.cat.categories), names)
+    code = np.append(np.where(found < 0, -2, found), -1)  # the last is that of a missing name
+    return np.asarray(code[column.cat.codes] != other.cat.codes)
 
 
 def _repeated(column: Array, times: int) -> Any:

@@ -155,7 +155,7 @@ class CountNoise(NamedTuple):
 
     def characteristic(self, at: Floats) -> Floats:
         """E cos(at·X), which is never negative."""
-        turned = np.remainder(at + np.pi, 2 * np.pi) - np.pi
+        turned = at - 2 * np.pi * np.rint(at / (2 * np.pi))
         if not self.gaussian:
             q, p = math.exp(-1 / self.scale), -math.expm1(-1 / self.scale)
             return np.asarray(p**2 / (p**2 + 4 * q * np.sin(turned / 2) ** 2))
@@ -163,9 +163,12 @@ class CountNoise(NamedTuple):
             whole = np.arange(-40, 41)
             mass = np.exp(-(whole**2) / (2 * self.scale**2))
             return np.asarray(np.maximum(0.0, np.cos(np.multiply.outer(turned, whole)) @ mass / mass.sum()))
-        images = 2 * np.pi * np.arange(-1, 2)  # Poisson's summation formula; others are 10¹⁷ times less
-        above = np.exp(-((np.add.outer(turned, images) * self.scale) ** 2) / 2).sum(axis=-1)
-        return np.asarray(above / np.exp(-((images * self.scale) ** 2) / 2).sum())
+        # Poisson's summation formula; other images are 10¹⁷ times less
+        above, whole = (
+            sum(np.exp(-(((point + 2 * np.pi * image) * self.scale) ** 2) / 2) for image in (-1, 0, 1))
+            for point in (turned, np.float64(0))
+        )
+        return np.asarray(above / whole)
 
     def log_moment(self, s: Floats) -> Floats:
         """An upper bound on ln E exp(s·X); for the discrete Gaussian, that of the continuous one (ibid.)."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, is_named
 from hierdp.counts.layout import REGIONS_FILE
 from hierdp.counts.size_table import Part, Table, plain
 from hierdp.errors import InputError
@@ -105,7 +105,9 @@ def csv_parts(part: Part, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
     With `csv_safe`, names that begin like a formula are prefixed with an apostrophe, as OWASP recommends
     ("CSV injection"). So are names that begin with an apostrophe, so that names remain distinct.
     """
-    frame = plain(part)
+    import pandas as pd
+
+    frame = part if isinstance(part, pd.DataFrame) else plain(part)
     if csv_safe:
         texts = {name: _marked(frame[name]) for name in _texts(frame)}
         heads = {name: f"'{name}" for name in frame if str(name).startswith(_FORMULA)}
@@ -120,7 +122,8 @@ def csv_parts(part: Part, csv_safe: bool, head: bool = True) -> Iterator[bytes]:
         some = frame.iloc[first : first + _ROWS]
         whole = None if returns else _unquoted(some)
         if whole is None:
-            text: str = some.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
+            spelt = plain(some)
+            text: str = spelt.to_csv(None, index=False, header=False, quoting=quoting, lineterminator="\n")
             whole = text.encode()
         yield whole
 
@@ -134,7 +137,8 @@ def _unquoted(frame: DataFrame) -> bytes | None:
     import pyarrow as pa
     from pyarrow.csv import WriteOptions, write_csv
 
-    whole_or_text = all(dtype == "int64" or isinstance(dtype, pd.StringDtype) for dtype in frame.dtypes)
+    kinds = [_distinct(frame[name]).dtype for name in frame]
+    whole_or_text = all(kind == "int64" or isinstance(kind, pd.StringDtype) for kind in kinds)
     if not whole_or_text or len(frame.columns) < 2:  # pandas quotes an empty text that is a whole line
         return None
     out = pa.BufferOutputStream()
@@ -153,11 +157,23 @@ def _texts(frame: DataFrame) -> list[str]:
     return [str(name) for name in frame if not is_numeric_dtype(frame[name].dtype)]
 
 
+def _distinct(texts: Series[Any]) -> Series[Any]:
+    """The categories of a column that has some; otherwise all of it."""
+    import pandas as pd
+
+    return pd.Series(texts.cat.categories) if is_named(texts) else texts
+
+
 def _has_returns(texts: Series[Any]) -> bool:
-    return bool(texts.astype(str).str.contains("\r", regex=False).any())
+    found = _distinct(texts).astype(str).str.contains("\r", regex=False).to_numpy(bool)
+    if found.any() and is_named(texts):  # not every category has rows
+        found = np.append(found, False)[texts.cat.codes]
+    return bool(found.any())
 
 
 def _marked(texts: Series[Any]) -> Series[Any]:
+    if is_named(texts):
+        return texts.cat.rename_categories(_marked(_distinct(texts)).tolist())
     marked: Series[Any] = texts.where(~texts.astype(str).str.startswith(_FORMULA), "'" + texts.astype(str))
     return marked
 

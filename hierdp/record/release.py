@@ -124,7 +124,7 @@ class Release:
     @cached_property
     def table(self) -> DataFrame:
         """The released counts and intervals; `parts` takes less memory if they are many."""
-        return frame_of(self.with_ends)
+        return plain(frame_of(self.with_ends))
 
     def parts(self) -> Iterable[DataFrame]:
         """The rows of the table, in parts of about a million rows if the counts are groups by size."""

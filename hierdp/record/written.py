@@ -187,8 +187,10 @@ def is_known(name: str) -> bool:
     return name in NAMES or (folder in FOLDERS and re.fullmatch(r"part-\d{5}\.parquet", part) is not None)
 
 
-def read(folder: Path, limit: int | None = None) -> Written:
+def read(folder: Path, limit: int | None = None, named: bool = False) -> Written:
     """Manifest, table and regions of a written release.
+
+    With `named`, the texts of a table of regions are categories.
 
     Raises `InputError` if there is no release at that path; `TooLarge` if it may need more memory;
     `Unreadable` if a file is broken; the message names it.
@@ -202,7 +204,7 @@ def read(folder: Path, limit: int | None = None) -> Written:
     found = _read(path, limit, lambda path, limit: _size_table(path, manifest, regions, limit))
     if found is None and path.is_dir():
         raise Unreadable(f"{path.name} has other rows than its regions and sizes")
-    table, ends = found or (read_table(path, limit), None)
+    table, ends = found or (read_table(path, limit, named and bool(regions)), None)
     measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
     if found is None and "intervals" in manifest and set(ENDS) <= set(table.columns):
         table, ends = table.drop(columns=ENDS), Ends(*(table[name].to_numpy() for name in ENDS))
@@ -215,11 +217,11 @@ def read_manifest(folder: Path, limit: int | None = None) -> dict[str, Any]:
     return manifest
 
 
-def read_table(path: Path, limit: int = LIMIT) -> DataFrame:
+def read_table(path: Path, limit: int = LIMIT, named: bool = False) -> DataFrame:
     """One of a release's Parquet files; see `read`."""
     if not path.is_file():
         raise Unreadable(f"{path.name} is missing")
-    table: DataFrame = _read(path, limit, _table)
+    table: DataFrame = _read(path, limit, _named_table if named else _table)
     return table
 
 
@@ -301,6 +303,26 @@ def _table(path: Path, limit: int) -> DataFrame:
     return frame
 
 
+def _named_table(path: Path, limit: int) -> DataFrame:
+    about = _metadata(path, limit)
+    frame: DataFrame = _named(path, limit, about, about.num_rows).to_pandas()
+    return frame
+
+
+def _named(path: Path, limit: int, about: Any, rows: int, group: int | None = None) -> pa.Table:
+    """All rows, or those of a row group, whose texts are dictionaries."""
+    import pyarrow.parquet as pq
+
+    columns = about.num_columns
+    _check_memory(path, rows, columns, limit)
+    names = [about.schema.column(at) for at in range(columns)]
+    texts = [column.path for column in names if column.physical_type == "BYTE_ARRAY"]
+    file = pq.ParquetFile(path, metadata=about, read_dictionary=texts)
+    table = file.read() if group is None else file.read_row_group(group)
+    _check_memory(path, rows, columns, limit, lambda: _longest(table, texts))  # texts are read once
+    return table
+
+
 def _check_memory(
     path: Path, rows: int, columns: int, limit: int, longest: Callable[[], int] = lambda: 0
 ) -> None:
@@ -349,15 +371,10 @@ def _row_group(path: Path, limit: int, about: Any, group: int, named: bool) -> p
     import pyarrow.parquet as pq
 
     rows, columns = about.row_group(group).num_rows, about.num_columns
-    if not named:
-        _check_memory(path, rows, columns, limit, lambda: _longest_texts(path, group))
-        return pq.ParquetFile(path, metadata=about).read_row_group(group)
-    _check_memory(path, rows, columns, limit)
-    names = [about.schema.column(at) for at in range(columns)]
-    texts = [column.path for column in names if column.physical_type == "BYTE_ARRAY"]
-    table = pq.ParquetFile(path, metadata=about, read_dictionary=texts).read_row_group(group)
-    _check_memory(path, rows, columns, limit, lambda: _longest(table, texts))  # texts are read once
-    return table
+    if named:
+        return _named(path, limit, about, rows, group)
+    _check_memory(path, rows, columns, limit, lambda: _longest_texts(path, group))
+    return pq.ParquetFile(path, metadata=about).read_row_group(group)
 
 
 def _size_table(

@@ -85,7 +85,7 @@ def _of_errors(known: DataFrame) -> Section:
     import pandas as pd
 
     by = next((name for name in ("level_name", "level") if name in known), None)
-    groups = [("all", known)] if by is None else list(known.groupby(by, sort=False))
+    groups = [("all", known)] if by is None else list(known.groupby(by, sort=False, observed=True))
     rows = []
     for name, held in groups:
         errors = held["standard_error"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from hierdp.counts.layout import Layout
 from hierdp.counts.rows import laid_out
-from hierdp.counts.size_table import ENDS, Table
+from hierdp.counts.size_table import ENDS, Table, plain
 from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section
 from models.arithmetic.arrays import Floats
@@ -75,8 +75,8 @@ def _of_first_level(table: DataFrame, drawn: str, more: Sequence[str] = ()) -> l
         return []
     name = str(rows["level_name"].iloc[0])
     columns = [*more, drawn]
-    summed = rows.groupby("region", sort=False)[columns].sum().nlargest(LARGEST, drawn, keep="first")
-    frame = summed.reset_index().rename(columns={"region": name})
+    summed = rows.groupby("region", sort=False, observed=True)[columns].sum()
+    frame = summed.nlargest(LARGEST, drawn, keep="first").reset_index().rename(columns={"region": name})
     return [Bars(_title(f"{drawn} by {name}", rows["region"].nunique()), frame, drawn)]
 
 
@@ -123,7 +123,7 @@ def _matrix(table: DataFrame, axes: Mapping[str, Sequence[str]], names: list[str
     both = table[fine[0] & fine[1]]
     if both.empty:
         return ""
-    rows = both[both["level"] == both["level"].min()]
+    rows = plain(both[both["level"] == both["level"].min()])
     places = [list(dict.fromkeys(rows[name])) for name in names]
     if not all(2 <= len(one) <= MOST_SIDE for one in places):
         return ""

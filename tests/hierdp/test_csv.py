@@ -29,9 +29,13 @@ def test_rows_are_written_as_pandas_writes_them(monkeypatch, name, more):
     texts = TEXTS + more
     frame = pd.DataFrame({"region": texts, name: texts[::-1]}, dtype="str")
     frame["count"] = [-(2**63), 2**63 - 1, *range(len(texts) - 2)]
-    assert written(frame) == slow(frame)
-    assert written(frame[["region"]]) == slow(frame[["region"]])
-    assert written(frame[:0]) == slow(frame[:0])
+    named = frame.astype({"region": "category", name: "category"})
+    for rows in (frame, named):
+        assert written(rows) == slow(frame)
+        assert written(rows[["region"]]) == slow(frame[["region"]])
+        assert written(rows[:0]) == slow(frame[:0])
+    safe = [b"".join(files.csv_parts(rows, csv_safe=True)) for rows in (frame, named)]
+    assert safe[0] == safe[1]
 
 
 @pytest.mark.parametrize("column", [[0.1, 1e22], [True, False], [1, None]])
@@ -43,5 +47,6 @@ def test_other_numbers_are_written_as_pandas_writes_them(column):
 def test_plain_rows_are_written_by_the_fast_writer():
     texts = pd.array(["a b", None], dtype="string")  # before pandas 3, lists of texts become objects
     plain = pd.DataFrame({"region": texts, "count": [1, -2]})
-    assert files._unquoted(plain) == b"a b,1\n,-2\n"
+    for rows in (plain, plain.astype({"region": "category"})):
+        assert files._unquoted(rows) == b"a b,1\n,-2\n"
     assert files._unquoted(plain.assign(region="a,b")) is None

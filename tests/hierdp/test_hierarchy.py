@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.hierarchy import Hierarchy, places_of
+from hierdp.counts.size_table import as_categories, plain, unlike
 from hierdp.errors import InputError
 from models.tree import Tree
 
@@ -188,3 +189,18 @@ def test_no_order_is_proposed_that_would_not_fit():
     missing = THREE | {"town": ["w", None, "y", "z"]}
     with pytest.raises(InputError, match=r"has two parents, .*: make names unique"):
         Hierarchy.from_columns(missing, ["county", "state", "town"])
+
+
+def test_names_are_found_and_compared_however_categories_are_numbered():
+    rng, known = np.random.default_rng(0), np.array(["c", "a", "b"], object)
+    for size in (0, 1, 3, 40):  # fewer rows than categories, and more
+        frames = []
+        for kinds in (["x", "c", "b", "a", "q", "r", "s"], ["a", "q", "x", "c"]):
+            column = pd.Series(as_categories(pd.Series(kinds).array, rng.integers(-1, len(kinds), size)))
+            texts = plain(column.to_frame("name"))["name"]
+            expected = [known.tolist().index(one) if one in known else -1 for one in texts.tolist()]
+            assert places_of(column, known).tolist() == expected
+            assert places_of(texts, known).tolist() == expected
+            frames.append((column, texts.fillna("").tolist()))
+        (one, ours), (other, theirs) = frames
+        assert unlike(one, other).tolist() == [a != b for a, b in zip(ours, theirs, strict=True)]

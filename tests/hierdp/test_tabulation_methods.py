@@ -15,7 +15,7 @@ from hierdp.mechanisms.tabulation import methods
 from hierdp.mechanisms.tabulation.contradiction import NoTables, explaining
 from hierdp.mechanisms.tabulation.family import Together, all_histograms, nested, whole_histograms
 from hierdp.mechanisms.tabulation.methods import METHODS, Settings
-from hierdp.mechanisms.tabulation.passes import UNIT, Family, snapped
+from hierdp.mechanisms.tabulation.passes import UNIT, Family, _give, snapped
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.tabulation.solving import solve_step, solving_of
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
@@ -361,6 +361,25 @@ def test_rounded_fractions_add_up_to_the_parent_within_their_bounds():
         assert np.array_equal(held / UNIT, np.rint(held / UNIT))
         assert np.all((held >= 0) & (held <= upper))
         assert np.abs(held - x).max() <= 6 * UNIT
+
+
+def test_fractions_of_several_parents_are_rounded_as_those_of_each():
+    """The child with the most room takes what is missing; if that is too little, others do."""
+    rng, sums = np.random.default_rng(1), Workload.marginals((3,), [(0,)])
+    few = 0
+    for _ in range(50):
+        x, offsets = rng.random((7, 3)), np.array([0, 2, 7])
+        parent = np.array([np.rint(x[:2].sum(axis=0)), np.rint(x[2:].sum(axis=0))]).astype(np.int64)
+        upper = x + rng.choice([0.001, 0.5, np.inf], x.shape)
+        family = Family(sums, x, np.ones(1), parent, np.zeros(3, bool), sums, 0 * x, upper, offsets=offsets)
+        held = snapped(x, family)
+        for k, here in enumerate((slice(0, 2), slice(2, 7))):
+            alone = np.clip(np.round(x[here] / UNIT) * UNIT, 0, upper[here])
+            before, missing = alone.copy(), parent[k] - alone.sum(axis=0)
+            _give(alone, 0 * alone, upper[here], missing)
+            assert np.array_equal(held[here], alone)
+            few += ((alone != before).sum(axis=0) > 1).any()
+    assert few
 
 
 def test_weights_of_queries_multiply_those_of_their_variance():

@@ -339,6 +339,8 @@ def released_tables(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """Measure every level, then make the noisy answers into tables: a release, without its record.
 
+    Names in the table are categories.
+
     - constraints: public facts: invariants, bounds and structural zeros; of tables with a public total, that
       total, too.
     - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).

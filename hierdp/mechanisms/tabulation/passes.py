@@ -239,9 +239,17 @@ def snapped(x: Floats, family: Family) -> Floats:
     held = np.clip(np.round(np.asarray(x, float) / UNIT) * UNIT, low, high)
     if family.parent is not None:
         missing = np.atleast_2d(family.parent) - family.added_up(held)
-        for k in np.flatnonzero(missing.any(axis=1)).tolist():
+        room = np.where(family.by_child(missing) > 0, high - held, held - low)
+        most = np.maximum.reduceat(room, family.cuts[:-1], axis=0)
+        enough = np.asarray((most >= np.abs(missing)).all(axis=1))
+        for k in np.flatnonzero(~enough).tolist():
             here = slice(*family.cuts[k : k + 2].tolist())
             _give(held[here], low[here], high[here], missing[k])
+        child = np.where(room == family.by_child(most), np.arange(len(held))[:, None], len(held))
+        first = np.minimum.reduceat(child, family.cuts[:-1], axis=0)  # the one with the most room takes all
+        missing[~enough] = 0
+        at, cell = np.nonzero(missing)
+        held[first[at, cell], cell] += missing[at, cell]
     return held
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy, places_of
 from hierdp.counts.layout import rows_of
+from hierdp.counts.size_table import as_categories
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.queries import Queries
 from models.arithmetic.arrays import Array, Floats, Ints
@@ -23,43 +24,31 @@ REGION = ("level", "level_name", "region", "parent")
 def table_of(
     queries: Queries, regions: Hierarchy, counts: Sequence[Array], errors: Sequence[Floats] | None = None
 ) -> DataFrame:
-    """The positive counts; or, with standard errors, all counts.
+    """The positive counts; or, with standard errors, all counts. Names are categories.
 
     - counts: for each level from the root, shape (regions of the level, cells).
     - errors: the standard error of every cell of a region, shape (regions of the level,).
     """
     import pandas as pd
 
-    parts = []
-    categories = {name: pd.Series(queries.variables[name].labels).array for name in queries.plan.attributes}
-    for level, held in enumerate(counts):
-        region, cell = np.nonzero(held if errors is None else np.ones_like(held, dtype=bool))
-        names = pd.Series(regions.names[level]).array
-        part: dict[str, Any] = {
-            "level": np.full(region.size, level),
-            "level_name": pd.array([regions.levels[level]] * region.size, dtype="str"),
-            "region": names.take(region),
-            "parent": _parents(regions, level, region),
-        }
-        codes = np.unravel_index(cell, queries.shape)
-        part |= {
-            name: known.take(code) for (name, known), code in zip(categories.items(), codes, strict=True)
-        }
-        part["count"] = held[region, cell]
-        if errors is not None:
-            part["standard_error"] = errors[level][region]
-        parts.append(pd.DataFrame(part))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _parents(regions: Hierarchy, level: int, region: Ints) -> Any:
-    import pandas as pd
-
-    if level == 0:
-        text = pd.Series([""]).dtype  # not "str": before pandas 3, that makes the text "None" of None
-        return pd.Series([None] * region.size, dtype=text).array
-    parents = np.asarray(regions.tree.levels[level - 1])
-    return pd.Series(regions.names[level - 1]).array.take(parents[region])
+    held = np.concatenate(counts)
+    node, cell = np.nonzero(held if errors is None else np.ones_like(held, dtype=bool))
+    level, names = regions.tree.level[node], pd.Series(np.concatenate(regions.names)).array
+    above = np.asarray(regions.tree.parent)[node]
+    above[level == 0] = -1
+    named = as_categories(names, np.arange(names.size))
+    made: dict[str, Any] = {
+        "level": level,
+        "level_name": as_categories(pd.Series(regions.levels).array, level),
+        "region": named.take(node),
+        "parent": named.take(above, allow_fill=True),
+    }
+    for name, code in zip(queries.plan.attributes, np.unravel_index(cell, queries.shape), strict=True):
+        made[name] = as_categories(pd.Series(queries.variables[name].labels).array, np.asarray(code))
+    made["count"] = held[node, cell]
+    if errors is not None:
+        made["standard_error"] = np.concatenate(errors)[node]
+    return pd.DataFrame(made)
 
 
 def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Array]:
@@ -67,12 +56,12 @@ def counts_in(table: DataFrame, queries: Queries, regions: Hierarchy) -> list[Ar
 
     Raises `InputError` if a row has a region or a category that does not exist, or the same ones as another.
     """
-    import pandas as pd
-
     found: list[Array] = []
     for level, names in enumerate(regions.names):
         region, cell = places_in(table, queries, regions, level)
-        if pd.Series(region * queries.workload.cells + cell).duplicated().any():
+        there = np.zeros((len(names), queries.workload.cells), bool)
+        there[region, cell] = True
+        if np.count_nonzero(there) < region.size:
             raise InputError(f"level {level} has two rows of one region and cell")
         counts = rows_of(table, level)["count"].to_numpy()
         held = np.zeros((len(names), queries.workload.cells), counts.dtype)

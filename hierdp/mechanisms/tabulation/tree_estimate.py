@@ -31,7 +31,8 @@ def tree_model(measured: Measured, constraints: Constraints | None = None) -> Bl
     ]
     queries = [workload.queries[q] for q in marginals]
     columns = np.concatenate([np.arange(workload.start[q], workload.start[q + 1]) for q in marginals])
-    noisy = np.concatenate([held[:, columns] for held in measured.noisy])
+    noisy = np.concatenate(measured.noisy)
+    noisy = noisy if columns.size == workload.size else noisy[:, columns]
     weights = measured.weights[:, marginals]
     fixed = [] if constraints is None else _fixed(constraints)
     for query, level, held in fixed:
