@@ -234,7 +234,8 @@ def as_categories(names: Any, at: Ints) -> Any:
     """The names at these positions, as categories; -1 is a missing one."""
     import pandas as pd
 
-    codes, kinds = pd.factorize(pd.Series(names).array)
+    texts: Any = pd.Series(names).array
+    codes, kinds = pd.factorize(texts)
     return pd.Categorical.from_codes(np.append(codes, -1)[at], kinds)
 
 

@@ -39,7 +39,7 @@ from hierdp.checking.proofs import (
 )
 from hierdp.checking.rerun import Rerun
 from hierdp.counts.rows import laid_out
-from hierdp.counts.size_table import SizeTable
+from hierdp.counts.size_table import SizeTable, plain
 from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.measurements.measuring import Differs
@@ -284,7 +284,7 @@ def test_the_finest_table_is_the_last_level(made, tmp_path):
     read, folder = made("sizes")
     (line,) = _check_tables(folder, read, 10**9)
     assert line.verdict == HOLDS
-    write_tables_again = changed(next(laid_out(read.table).finest(read.regions)), 0, "groups", 1)
+    write_tables_again = changed(plain(next(laid_out(read.table).finest(read.regions))), 0, "groups", 1)
     for name in (f"{files.TABLE}.csv", f"{files.FINEST}.csv"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     write_tables_again.to_parquet(tmp_path / f"{files.FINEST}.parquet", index=False)
