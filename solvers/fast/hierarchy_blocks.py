@@ -14,7 +14,7 @@ answer of the whole problem.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,11 +36,34 @@ Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
 """``run(function, items)``: the results of ``function(tree, *item)``, in order."""
 
 
-def block_answers(tree: Tree, blocks: Sequence[Ints], total: int, run: Run) -> tuple[list[int], list[Ints]]:
+class Counts(NamedTuple):
+    """The optimal counts of a block; those of leaves in few bits, as all blocks' are held at once.
+
+    - inner, int64 array, shape (internal nodes, sizes); leaves, int array, shape (leaves, sizes)
+    """
+
+    inner: Ints
+    leaves: Ints
+
+    def of(self, tree: Tree) -> Ints:
+        """All counts, int64, shape (nodes, sizes)."""
+        x = np.empty((tree.size, self.leaves.shape[1]), np.int64)
+        x[tree.internal], x[tree.leaves] = self
+        return x
+
+    def move(self, tree: Tree, leaf: int, size: int, by: int) -> None:
+        """Add to a leaf, and to all nodes above it."""
+        self.leaves[np.searchsorted(tree.leaves, leaf), size] += by
+        node = tree.parent[leaf]
+        while node >= 0:
+            self.inner[np.searchsorted(tree.internal, node), size] += by
+            node = tree.parent[node]
+
+
+def block_answers(tree: Tree, blocks: Sequence[Ints], total: int, run: Run) -> tuple[list[int], list[Counts]]:
     """How many of all groups each block holds in the optimum of `HierarchyQIP`, and its optimal counts.
 
-    - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts. The
-      answers have these shapes, and 32 bits if the total fits.
+    - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts.
     - run: runs the work on blocks, in this process or in others, with the tree.
     """
     held, near = _relaxed_totals(blocks, total, run)
@@ -53,10 +76,8 @@ def block_answers(tree: Tree, blocks: Sequence[Ints], total: int, run: Run) -> t
         if max(map(abs, moved)) < many:
             for x, n, (taken, given) in zip(answers, moved, places, strict=True):
                 for place in (given if n > 0 else taken)[: abs(n)].tolist():
-                    size, node = divmod(place, tree.size)
-                    while node >= 0:
-                        x[node, size] += 1 if n > 0 else -1
-                        node = int(tree.parent[node])
+                    size, leaf = divmod(place, tree.size)
+                    x.move(tree, leaf, size, 1 if n > 0 else -1)
             return held, list(answers)
         many *= 2
         del answers
@@ -90,16 +111,18 @@ def _lines(tree: Tree, noisy: Ints, root: float, before: Lines | None) -> Lines:
 
 def _units(
     tree: Tree, noisy: Ints, total: int, near: tuple[float, Lines], many: int
-) -> tuple[Ints, Ints, Ints, Ints]:
+) -> tuple[Ints, Ints, Ints, Counts]:
     """The unit costs of a block around a total, the places of their leaves, and the answer for the total."""
     layout = layout_of(tree)
     model = HierarchyQIP(tree, noisy, total)
     x, state = settled(model, layout, model.counts, 1, near)
     last, following, places = units_near(state, 1, many)
     size, at = np.divmod(places, tree.size)
-    kind = np.int32 if total + many < 2**31 else np.int64  # all are held until the last is solved
-    answer: Ints = by_node(x, layout.order).astype(kind)
-    return last, following, size * tree.size + layout.order[at], answer
+    held: Ints = by_node(x, layout.order).astype(np.int64, copy=False)
+    leaves = held[tree.leaves]
+    few = np.min_scalar_type(-int(leaves.max()) - many - 1)
+    found = Counts(held[tree.internal], leaves.astype(few))
+    return last, following, size * tree.size + layout.order[at], found
 
 
 def _moved(last: Ints, following: Ints) -> list[int]:

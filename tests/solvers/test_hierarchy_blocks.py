@@ -43,7 +43,7 @@ def test_blocks_have_the_answer_of_the_whole(share, monkeypatch):
         monkeypatch.setattr(hierarchy_blocks, "_UNITS", units)
         totals, found = block_answers(model.tree, parts, model.total, in_turn(model.tree))
         assert totals == [int(best[0, cut].sum()) for cut in cuts]
-        assert np.array_equal(np.concatenate(found, axis=1), best)
+        assert np.array_equal(np.concatenate([one.of(model.tree) for one in found], axis=1), best)
         blocks = [HierarchyQIP(model.tree, part, n) for part, n in zip(parts, totals, strict=True)]
         answers = [fast.answer(block)[0] for block in blocks]
         assert np.array_equal(np.concatenate(answers, axis=1), best)

@@ -36,6 +36,7 @@ from models.witnesses.node_prices import NEVER
 
 if TYPE_CHECKING:
     from solvers.cost_tables import Divide
+    from solvers.fast.hierarchy_blocks import Counts
 
 
 INTEGER = "highs"
@@ -193,9 +194,10 @@ def consistent_blocks(
 
     Raises `NotProved` if they have none in common, or the shares do not add up.
     """
-    parts, answers = [counts[:, cut] for cut in blocks], list[Ints | None]([None] * len(blocks))
+    parts = [counts[:, cut] for cut in blocks]
+    answers: Sequence[Counts | None] = [None] * len(blocks)
     if whole is None:
-        shares, answers[:] = solve_blocks(places.tree, parts, groups)
+        shares, answers = solve_blocks(places.tree, parts, groups)
     else:
         shares = [int(whole[cut].sum()) for cut in blocks]
     held, lowest, highest = 0, -NEVER, NEVER
@@ -212,14 +214,16 @@ def consistent_blocks(
         raise NotProved(f"{method.step}: a group moved from one block of sizes to another would cost less")
 
 
-def block_of_sizes(tree: Tree, solve: Any, name: str, noisy: Ints, groups: int, answer: Ints | None) -> Step:
+def block_of_sizes(
+    tree: Tree, solve: Any, name: str, noisy: Ints, groups: int, answer: Counts | None
+) -> Step:
     """Solve counts of some sizes over all regions, of so many groups; or prove an answer by `Step.solve`."""
-    known = {} if answer is None else {"known": answer.astype(np.int64)}
+    known = {} if answer is None else {"known": answer.of(tree)}
     step: Step = solve(name, HierarchyQIP(tree, noisy, groups), **known)
     return step
 
 
-def solve_blocks(tree: Tree, parts: Sequence[Ints], groups: int) -> tuple[list[int], list[Ints]]:
+def solve_blocks(tree: Tree, parts: Sequence[Ints], groups: int) -> tuple[list[int], list[Counts]]:
     """How many groups each block of sizes holds in the optimum, and its answer, from their noisy counts."""
     from solvers.fast.hierarchy_blocks import block_answers
 
