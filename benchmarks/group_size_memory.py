@@ -2,10 +2,9 @@
 
 The regions are shaped like a census by block: of 8,330,000, 52 are states, 3,200 counties, 85,000 tracts and
 242,000 block groups; each block has one to a few homes, of 0 to 49 people. Tables and blocks of sizes begin
-to be large at a fifth of the counts, so that a small run has the parts and blocks of one of 8.33 million
-regions; with ``--whole`` they never are. Noise is drawn from tables. A stage's peak is that of the whole
-process while it runs (Linux only). Bytes a count are above what the libraries take, so that they are
-comparable across sizes.
+to be large at a fifth of the counts at most, so that a small run has several parts and blocks; with
+``--whole`` blocks never are. Noise is drawn from tables. A stage's peak is that of the whole process while it
+runs (Linux only). Bytes a count are above what the libraries take, so that they are comparable across sizes.
 """
 
 from __future__ import annotations
@@ -86,7 +85,8 @@ def run(
     from hierdp.tables import group_sizes
 
     large = counts + 1 if whole else counts // 5
-    size_table.PART, post_processing.CELLS_A_BLOCK = large // 4, large
+    size_table.PART = min(size_table.PART, large // 4)
+    post_processing.CELLS_A_BLOCK = large if whole else min(post_processing.CELLS_A_BLOCK, large)
     Steps.MOST, Recording.MOST, file.ROWS = large // 2, large // 20, large // 20
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "homes.parquet", Path(folder) / "released"

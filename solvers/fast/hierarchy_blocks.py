@@ -20,7 +20,7 @@ import numpy as np
 
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
-from models.programs.layout import by_node, by_size, layout_of
+from models.programs.layout import Layout, by_node, by_size
 from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import apportion, settled
@@ -33,7 +33,7 @@ _ROUNDS = 100
 """The most Newton rounds; about ten are needed."""
 
 Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
-"""``run(function, items)``: the results of ``function(tree, *item)``, in order."""
+"""``run(function, items)``: the results of ``function(tree, layout_of(tree), *item)``, in order."""
 
 
 class Counts(NamedTuple):
@@ -64,7 +64,7 @@ def block_answers(tree: Tree, blocks: Sequence[Ints], total: int, run: Run) -> t
     """How many of all groups each block holds in the optimum of `HierarchyQIP`, and its optimal counts.
 
     - blocks, sequence of int64 or int32 arrays, shape (nodes, sizes of the block): the noisy counts.
-    - run: runs the work on blocks, in this process or in others, with the tree.
+    - run: runs the work on blocks, in this process or in others, with the tree and its layout.
     """
     held, near = _relaxed_totals(blocks, total, run)
     many = _UNITS
@@ -103,17 +103,15 @@ def _relaxed_totals(
     return [int(each) for each in shares], [(root, one) for one in lines]
 
 
-def _lines(tree: Tree, noisy: Ints, root: float, before: Lines | None) -> Lines:
-    layout = layout_of(tree)
+def _lines(tree: Tree, layout: Layout, noisy: Ints, root: float, before: Lines | None) -> Lines:
     columns = by_size(np.asarray(noisy, dtype=np.int64), layout.order)
     return lines_at(layout, np.ones(tree.size, np.int64), columns, root, before)
 
 
 def _units(
-    tree: Tree, noisy: Ints, total: int, near: tuple[float, Lines], many: int
+    tree: Tree, layout: Layout, noisy: Ints, total: int, near: tuple[float, Lines], many: int
 ) -> tuple[Ints, Ints, Ints, Counts]:
     """The unit costs of a block around a total, the places of their leaves, and the answer for the total."""
-    layout = layout_of(tree)
     model = HierarchyQIP(tree, noisy, total)
     x, state = settled(model, layout, model.counts, 1, near)
     last, following, places = units_near(state, 1, many)

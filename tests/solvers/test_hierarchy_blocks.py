@@ -29,7 +29,7 @@ def example(seed):
 
 
 def in_turn(tree):
-    return lambda work, items: [work(tree, *item) for item in items]
+    return lambda work, items: [work(tree, layout_of(tree), *item) for item in items]
 
 
 @shares(4)

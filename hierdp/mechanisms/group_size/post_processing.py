@@ -32,6 +32,7 @@ from hierdp.record.step import (
 )
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model, Tree
 from models.arithmetic.arrays import Ints
+from models.programs.layout import layout_of
 from models.witnesses.node_prices import NEVER
 
 if TYPE_CHECKING:
@@ -227,8 +228,9 @@ def solve_blocks(tree: Tree, parts: Sequence[Ints], groups: int) -> tuple[list[i
     """How many groups each block of sizes holds in the optimum, and its answer, from their noisy counts."""
     from solvers.fast.hierarchy_blocks import block_answers
 
+    shared = tree, layout_of(tree)
     return block_answers(
-        tree, parts, groups, lambda work, items: execution.each(work, items, "blocks of sizes", (tree,))
+        tree, parts, groups, lambda work, items: execution.each(work, items, "blocks of sizes", shared)
     )
 
 
