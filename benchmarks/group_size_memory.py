@@ -68,6 +68,7 @@ def run(
     regions: int = 83_300,
     method: str = "M_c^dp",
     whole: Annotated[bool, "without parts and blocks"] = False,
+    shares: Annotated[tuple[float, ...] | None, "of the six levels; all sizes are then one block"] = None,
 ) -> Iterator[dict[str, Any]]:
     counts = regions * (MAX_SIZE + 1)
 
@@ -104,9 +105,13 @@ def run(
         measuring, steps = Measuring(data.counts, noise), Steps(steps_of.solving(SolverOptions()))
         places, groups = data.hierarchy, data.groups
         del data
-        noisy, _ = mechanism.noisy_sizes(places, groups, MAX_SIZE + 1, Allowed(1.0), measuring, steps_of)
+        given = places, groups, MAX_SIZE + 1, Allowed(1.0), measuring, steps_of
+        noisy, scales = mechanism.noisy_sizes(*given, shares)
         yield stages.end("draw noise")
-        counts = post_processing.post_process(noisy, places, groups, steps_of, steps, overwrite=True)
+        weights = mechanism.weights_of(scales, noisy, groups, None)
+        counts = post_processing.post_process(
+            noisy, places, groups, steps_of, steps, overwrite=True, weights=weights
+        )
         del noisy
         yield stages.end("post-process and prove")
         made = Release(
@@ -114,7 +119,7 @@ def run(
             size_table.SizeTable(places, counts),
             Ledger(1.0, 0.0, mechanism.ENTITY, measuring.measurements.spends),
             steps.kept,
-            mechanism.settings_of(places, counts, groups, steps_of, None),
+            mechanism.settings_of(places, counts, groups, steps_of, None, shares),
             regions={ALONE: places},
             measurements=measuring.measurements,
         )

@@ -210,12 +210,12 @@ def released_sizes(
     noisy, scales = noisy_sizes(places, groups, sizes, allowed, measure, method, shares)
     if window is None and method.name == "M_dp^OP":
         window = paper_window(max(scales), allowed.noise)
-    weights = _weights(scales, noisy, groups, window)
+    weights = weights_of(scales, noisy, groups, window)
     counts = post_process(noisy, places, groups, method, solve, window, grouping, True, weights)
     return counts, settings_of(places, counts, groups, method, window, shares)
 
 
-def _weights(scales: Sequence[float], noisy: Ints, groups: int, window: int | None) -> Ints | None:
+def weights_of(scales: Sequence[float], noisy: Ints, groups: int, window: int | None) -> Ints | None:
     """Whole weights of the levels, in proportion to 1/scale²; None if all levels have the same noise."""
     if len(set(scales)) == 1:
         return None
