@@ -141,7 +141,8 @@ def decision(found: DataFrame) -> DataFrame:
 def _said(best: Choice) -> str:
     """``AHP ×1.8 (4/5)``."""
     more = f" ×{_times(best.over)}" if best.next else ""
-    return f"{', '.join(best.methods)}{more} ({best.best}/{best.settings})"
+    named = [*best.methods[:2], *(["…"] if len(best.methods) > 2 else [])]
+    return f"{', '.join(named)}{more} ({best.best}/{best.settings})"
 
 
 def _times(factor: float) -> str:

@@ -163,8 +163,9 @@ def _wins(_: DataFrame, found: DataFrame) -> str:
     """How often each method of groups by size has the least error."""
     here = found[(found.kind == SIZES) & (found.metric == EMD) & found.best]
     counts = here.method.value_counts()
-    text = ", ".join(f"{HEADS.get(name, name)} in {count}" for name, count in counts.items())
-    return f"Of {len(here)} combinations of setting and level, the least error is that of {text}."
+    text = ", ".join(f"{HEADS.get(name, name)} in {count}" for name, count in counts.head(5).items())
+    rest = counts[5:].sum()
+    return f"Of {len(here)} settings and levels, the least error is that of {text}, others in {rest}."
 
 
 def _zcdp(_: DataFrame, found: DataFrame) -> str:

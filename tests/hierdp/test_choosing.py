@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import recommended
+from benchmarks import last_year, recommended
 from benchmarks.which_wins.rows import row
 from hierdp.choosing import (
     DEPTH,
@@ -326,7 +326,6 @@ def test_the_command_line(words, shown):
 
 
 ROWS = {
-    "half": "half of the persons, trips or groups",
     "other": "another table of the same kind",
     "shape": "the shape alone",
 }
@@ -340,7 +339,7 @@ def test_the_page_has_the_committed_rates():
         good.groupby([found.by, found.kind]).mean(),
         good.groupby(found.by).agg(["mean", "size"]),
     )
-    assert settings["size"].to_dict() == {"half": 384, "other": 171, "shape": 384}
+    assert settings["size"].to_dict() == {"other": 171, "shape": 384}
     page = Path(__file__).parents[2] / "docs/which-wins-where.md"
     text = " ".join(page.read_text(encoding="utf-8").split())
     for by, named in ROWS.items():
@@ -354,6 +353,30 @@ def test_the_page_has_the_committed_rates():
     assert len(each) == len(recommended.PILOTS)
     assert f"best in {each.min():.0f} % to {each.max():.0f} % of the settings" in text
     assert f"which is not private, in {own:.0f} %" in text
+
+
+def test_the_page_has_the_rates_of_last_years_tables():
+    found = last_year.summary(pd.read_parquet(last_year.RESULTS)).set_index(["pairs", "runs"])
+    years, others = found.loc[("years", 5)], found.loc[("other tables", 5)]
+    page = Path(__file__).parents[2] / "docs/which-wins-where.md"
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    assert f"{years['sum']} of {years['size']} settings of Australians' trips" in text
+    assert f"in {others['sum']} of {others['size']} (`python -m benchmarks last_year`)" in text
+
+
+def test_the_method_that_last_year_names_by_hand(monkeypatch):
+    """On the public table AHP is the best by 5 runs, NF by 6; on the other one, NF has 3 times its error."""
+    public = {"AHP": [2.0] * 5 + [90.0], "NF": [3.0] * 6}
+    rows = [("KLD", name, run, one) for name, each in public.items() for run, one in enumerate(each)]
+    tables = {
+        "public": pd.DataFrame(rows, columns=["metric", "method", "run", "error"]),
+        "other": pd.DataFrame({"metric": "KLD", "method": ["AHP", "NF"], "run": 0, "error": [1.0, 3.0]}),
+    }
+    monkeypatch.setattr(last_year, "errors", lambda *given: tables[given[-1]])
+    counts = np.array([3, 4])
+    found = pd.DataFrame(last_year.chosen("tourism, 1999", counts, counts, 1.0, 6))
+    assert found[["runs", "method", "times"]].values.tolist() == [[5, "AHP", 1.0], [6, "NF", 3.0]]
+    assert last_year.summary(found).values.tolist() == [["years", 5, 1, 1], ["years", 6, 1, 0]]
 
 
 def test_the_ceiling_by_hand(monkeypatch):
@@ -379,7 +402,7 @@ def test_hits_by_hand(monkeypatch):
     ]
     monkeypatch.setattr(recommended, "read", lambda: pd.DataFrame(rows))
     predicted = pd.DataFrame(
-        {"by": "half", "figure": "", "data": "a", "at": np.nan, "epsilon": 1.0, "level": 0, "metric": "KLD",
+        {"by": "other", "figure": "", "data": "a", "at": np.nan, "epsilon": 1.0, "level": 0, "metric": "KLD",
          "method": ["NF", "AHP"], "predicted": [5.0, 4.0]}
     )  # fmt: skip
     found = recommended.hits(predicted)
