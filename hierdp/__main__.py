@@ -48,7 +48,8 @@ def run() -> None:
         print(leaving.INTERRUPTED, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     finally:  # all output is written; an interrupt may end the process at once
-        gc.freeze()  # otherwise Python ends by searching all libraries for garbage, for a tenth of a second
+        if "_duckdb" not in sys.modules:  # it complains at the end if one of its objects is not freed
+            gc.freeze()  # otherwise Python ends by searching all libraries for garbage: a tenth of a second
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -145,6 +145,13 @@ def test_what_libraries_import_in_vain_is_loaded_on_first_use(tmp_path):
     assert "numpy.testing._private.utils" in loaded(tmp_path, code)
 
 
+def test_an_error_in_a_table_prints_one_line(tmp_path):
+    """DuckDB complains if its objects, which the error's traceback holds, are not freed at the end."""
+    words = "release range-query none.csv --numbers age=0:7 --epsilon 1 --out out"
+    code = f"import sys\nfrom hierdp.__main__ import run\nsys.argv = ['hierdp', *{words.split()}]\nrun()"
+    assert python(code, tmp_path).stderr == "Error: no file 'none.csv'\n"
+
+
 def test_intervals_of_few_rows_do_not_load_scipys_functions(tmp_path):
     code = (
         "import numpy as np\nfrom hierdp.mechanisms.intervals import down_if_shown\n"
