@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -23,6 +23,9 @@ Table = ArrayLike | tuple[ArrayLike, ArrayLike]
 
 PAIR = np.dtype([("parent", np.int64), ("child", np.int64), ("count", np.int64)])
 """One entry of a sparse matching: `count` groups of a parent's run are groups of a child's run."""
+
+RUNS_APART = 100
+"""Runs for each problem that `GroupMatching.apart` gives, on average: their programs are dense, so small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +155,35 @@ class GroupMatching:
         np.add.at(dense, (i, j), count)
         return dense
 
+    def apart(self, x: Any, witness: Witness) -> Iterator[tuple[GroupMatching, Array, Witness]]:
+        """Problems of which this one is the sum, in order of size, with their answers and witnesses.
+
+        Where the parent and its children have equally many groups of at most some size, an optimal matching,
+        which `x` must be, matches no group of such a size with a larger one.
+        """
+        (sizes, counts), (child_sizes, child_counts, child) = self.parent, self.children
+        both = np.concatenate([sizes, child_sizes])
+        order = np.argsort(both, kind="stable")
+        more = np.cumsum(exact.widened(np.concatenate([counts, -child_counts])[order], order.size))
+        ends = np.flatnonzero((more[:-1] == 0) & (np.diff(both[order]) > 0)) + 1
+        ends = ends[np.diff(ends // RUNS_APART, prepend=0) > 0]
+        part = np.empty(order.size, np.int64)
+        part[order] = np.searchsorted(ends, np.arange(order.size), side="right")
+        pairs = self.pairs(x)
+        i, j, count = (column[pairs[2] != 0] for column in pairs)
+        above, below = part[: sizes.size], part[sizes.size :]
+        potentials = np.asarray(witness["parent_potential"]), np.asarray(witness["child_potential"])
+        split = [_by_part(of, ends.size + 1) for of in (above, below, above[i])]
+        place = np.empty(order.size, np.int64)
+        for own, under, pair in zip(*split, strict=True):
+            place[own], place[sizes.size + under] = np.arange(own.size), np.arange(under.size)
+            answer = np.empty(pair.size, PAIR)
+            answer["parent"], answer["child"] = place[i[pair]], place[sizes.size + j[pair]]
+            answer["count"] = count[pair]
+            table = child_sizes[under], child_counts[under], child[under]
+            prices = {"parent_potential": potentials[0][own], "child_potential": potentials[1][under]}
+            yield GroupMatching((sizes[own], counts[own]), table), answer, prices
+
     def pairs(self, x: Any) -> tuple[Ints, Ints, Array]:
         """``(parent run, child run, count)`` of a dense or a sparse answer.
 
@@ -263,6 +295,11 @@ class GroupMatching:
         moved = np.maximum(sizes + rng.integers(-50, 51, sizes.size), 0)
         children = zip(np.array_split(moved, 10), np.array_split(groups, 10), strict=True)
         return cls((sizes, groups), list(children), **options)
+
+
+def _by_part(part: Ints, parts: int) -> list[Ints]:
+    """The positions of the entries of each part, in ascending order."""
+    return np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=parts))[:-1])
 
 
 def _is_table(given: Any) -> bool:

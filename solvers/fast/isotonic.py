@@ -18,6 +18,9 @@ from models.arithmetic.arrays import Array, read_only
 from models.arithmetic.kernels import kernel
 from models.arithmetic.pools import pool
 
+FEW_VALUES = 64
+"""Of at most so many values from a chain's least to its largest, their numbers take the place of a heap."""
+
 
 def solve_isotonic(model: Isotonic) -> tuple[Array, None]:
     """An optimal answer in O(n) (p = 2) or O(n log n) (p = 1).
@@ -53,14 +56,13 @@ def _side_by_side(model: Isotonic) -> Array:
     if longest >= 2**31 or 4 * longest * max(1, exact.reach(y)) >= 2**62:
         parts = (model.part(k)[0] for k in range(model.problems))
         return np.concatenate([solve_isotonic(part)[0] for part in parts]).astype(np.int64)
-    best = np.empty(y.size, np.int64)
-    if model.p == 2:
-        _pools(
-            read_only(y), offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), True, best
-        )
-    else:
-        _all_unit_slopes(y, offsets, best)
     lower, upper = (np.repeat(np.asarray(bound), lengths) for bound in (model.lower, model.upper))
+    if model.p == 1:  # clipped first, which changes no cost within the bounds but by a constant: fewer kinks
+        best: Array = np.clip(y, lower, upper)
+        _all_unit_slopes(best, offsets)
+        return best
+    best = np.empty(y.size, np.int64)
+    _pools(read_only(y), offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), True, best)
     return np.clip(best, lower, upper)
 
 
@@ -73,10 +75,29 @@ def _pools(y: Any, offsets: Any, start: Any, fits: Any, integer: bool, out: Any)
 
 
 @kernel()
-def _all_unit_slopes(y: Any, offsets: Any, out: Any) -> None:
-    """`_unit_slopes`, one chain after the other."""
+def _all_unit_slopes(best: Any, offsets: Any) -> None:
+    """`_unit_slopes` in place, one chain after the other; of few values, with their numbers as the heap."""
+    points = np.zeros(FEW_VALUES, np.int64)
     for k in range(offsets.size - 1):
-        _unit_slopes(y[offsets[k] : offsets[k + 1]], out[offsets[k] : offsets[k + 1]])
+        part = best[offsets[k] : offsets[k + 1]]
+        least = most = part[0]
+        for value in part:
+            least, most = min(least, value), max(most, value)
+        if most - least >= min(FEW_VALUES, part.size):
+            _unit_slopes(part, part)
+            continue
+        points[: most - least + 1] = 0
+        top = 0
+        for i in range(part.size):
+            at = part[i] - least
+            points[at] += 2
+            top = max(top, at)
+            points[top] -= 1
+            while points[top] == 0:
+                top -= 1
+            part[i] = least + top
+        for i in range(part.size - 2, -1, -1):
+            part[i] = min(part[i], part[i + 1])
 
 
 def _l2(y: Array, w: Array | None, integer: bool, room: int) -> Array:

@@ -169,7 +169,7 @@ def test_variables_are_limited_too_and_problems_side_by_side(monkeypatch):
 def test_a_dense_program_is_not_built_in_vain(monkeypatch):
     """A sparse matching of 10^5 by 10^5 runs would have a program of 10^10 variables."""
     sizes, ones = np.arange(10**5), np.ones(10**5, np.int64)
-    model = GroupMatching((sizes, ones), (sizes, ones))
+    model = GroupMatching((sizes, ones), (sizes + 1, ones))
     monkeypatch.setattr(GroupMatching, "program", None)
     x, proof = solved(model)
     assert looked(model, x, proof, every=True).why == "1 not compared: its program has too many variables"

@@ -101,8 +101,8 @@ def test_runs_do_what_the_paper_does_group_by_group(case, weighted, together):
         at += sizes.size
         nodes.append([(s, w) for s, n, w in zip(sizes.tolist(), counts, mine, strict=True) for _ in range(n)])
     steps = Steps()
-    with patch.object(module, "RUNS_A_STEP", 4):
-        made = top_down(tree, runs, weights, weighted, solving=steps, together=together)
+    with patch.multiple(module, RUNS_A_STEP=4, MATCHED_FROM=1 if together else 99):
+        made = top_down(tree, runs, weights, weighted, solving=steps)
     assert [np.repeat(*made.of(r)).tolist() for r in range(tree.size)] == plain(tree, nodes, weighted)
     assert (made.groups == runs.groups).all()
     assert all(step.proved.proved_optimal for step in steps.kept)
@@ -138,19 +138,19 @@ def test_parents_that_are_matched_together():
     places = hierarchy([[0, 0, 0], [0, 0, 1, 2]])
     runs = [([1, 2], [3, 3]), ([1], [4]), ([2], [1]), ([5], [1])]
     runs = Runs.from_rows([*runs, ([1], [3]), ([7], [1]), ([3], [1]), ([6], [1])])
-    with patch.object(module, "RUNS_A_STEP", 3):
+    with patch.multiple(module, RUNS_A_STEP=3, MATCHED_FROM=1):
         apart, steps = Steps(), Steps()
         names = [str(name) for level in places.names for name in level]
         made = [
-            top_down(places.tree, runs, runs.counts, True, names, solving, together=solving is steps)
-            for solving in (apart, steps)
+            top_down(places.tree, runs, runs.counts, True, names, solving, runs_a_step)
+            for solving, runs_a_step in ((apart, module.ONE_PARENT), (steps, None))
         ]
     assert all(map(np.array_equal, *([one.sizes, one.counts, one.offsets] for one in made)))
     assert [step.name for step in steps.kept] == [
-        "matching together: groups of all and 0 more with those below",
+        "matching families: groups of all and 0 more with those below",
         "merging: sizes at level 1",
-        "matching together: groups of 1-000 and 1 more with those below",
-        "matching together: groups of 1-002 and 0 more with those below",
+        "matching families: groups of 1-000 and 1 more with those below",
+        "matching families: groups of 1-002 and 0 more with those below",
         "merging: sizes at level 2",
     ]
 
@@ -159,7 +159,8 @@ def test_parents_that_are_matched_together():
 def test_no_groups_at_all(together):
     tree = Tree([[0, 0], [0, 1]])
     empty = Runs.from_rows([([], [])] * 5)
-    made = top_down(tree, empty, np.empty(0, np.int64), together=together)
+    with patch.object(module, "MATCHED_FROM", 0 if together else 99):
+        made = top_down(tree, empty, np.empty(0, np.int64))
     assert (made.rows, made.sizes.size) == (5, 0)
 
 

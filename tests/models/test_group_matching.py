@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import GroupMatching
+from models import GroupMatching, group_matching
 from models.group_matching import PAIR
+from models.witnesses.row_proofs import general_proof, proofs_of
 from solvers import fast, solve
 
 
@@ -212,3 +213,31 @@ def test_potentials_that_fall_too_fast_prove_nothing(sign):
         given = {"parent_potential": [sign * v for v in parent], "child_potential": [sign * v for v in child]}
         proof = model.certificate([[0, 1], [1, 0]], given)
         assert (proof.objective, proof.bound, proof.optimal) == (2, 0, False)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 100])
+def test_problems_apart_cost_and_prove_what_all_do(runs, monkeypatch):
+    monkeypatch.setattr(group_matching, "RUNS_APART", runs)
+    rng, most = np.random.default_rng(runs), 0
+    for size in rng.integers(0, 60, 20).tolist():
+        several = [GroupMatching.random(rng, size) for _ in range(4)]  # sizes are below 2,000
+        (sizes, counts), below = (
+            [np.concatenate(column) for column in zip(*sides, strict=True)]
+            for sides in zip(*((one.parent, one.children) for one in several), strict=True)
+        )
+        sizes, below[0] = (
+            each + 2_000 * np.repeat(np.arange(4), [one.shape[side] for one in several])
+            for side, each in enumerate((sizes, below[0]))
+        )
+        model = GroupMatching((sizes, counts), (*below[:2], np.arange(below[0].size)))
+        x = np.append(solve(model).x, np.array([(0, 0, 0)], PAIR)[: min(model.shape)])  # without groups
+        proof = model.certificate(x)
+        parts = [general_proof(*found) for _, found in proofs_of("", model, x, proof)]
+        assert all(part.objective == part.bound for part in parts)
+        assert sum(part.objective for part in parts) == proof.objective == proof.bound
+        assert proof.objective == sum(solve(one).objective for one in several)
+        shapes = [part.shape for part, _, _ in model.apart(x, proof.witness)]
+        assert tuple(map(sum, zip(*shapes, strict=True))) == model.shape
+        assert len(shapes) <= 1 + sum(model.shape) // runs
+        most = max(most, len(parts))
+    assert most == 1 if runs == 100 else most >= 4

@@ -254,17 +254,17 @@ def released_runs(
     plan: CountOfCountsPlan,
     total: int | None = None,
     batched: bool | None = None,
-    together: bool | None = None,
+    runs_a_step: int | None = None,
 ) -> tuple[Runs, dict[str, Any]]:
     """Estimate the groups by size of each region, then make the estimates add up.
 
     - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
     - measure: answers queries about the true groups by size of all regions, `Runs`.
     - total, batched: as in `measured`.
-    - together: as in `top_down`.
+    - runs_a_step: as in `top_down`.
     """
     found = measured(places, groups, allowed, measure, solve, plan, total, batched)
-    runs = post_process(found, places, plan, solve, together)
+    runs = post_process(found, places, plan, solve, runs_a_step)
     return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
 
@@ -398,7 +398,7 @@ def post_process(
     places: Hierarchy,
     plan: CountOfCountsPlan,
     solving: Solving = Step.solve,
-    together: bool | None = None,
+    runs_a_step: int | None = None,
 ) -> Runs:
     """Compute consistent groups by size of all regions from their estimates."""
     tree, runs = places.tree, measured.runs
@@ -406,8 +406,8 @@ def post_process(
         return bottom_up(tree, runs.between(int(tree.level_start[-2]), tree.size))
     if plan.merge == AT_ONCE:
         return at_once(tree, runs, solving)
-    names = [str(name) for name in np.concatenate(places.names)]
-    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving, together)
+    names = np.concatenate(places.names)
+    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving, runs_a_step)
 
 
 def weights_of(

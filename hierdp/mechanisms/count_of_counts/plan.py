@@ -212,13 +212,17 @@ def steps_of(
     - several: whether regions share steps. Default: from `BATCHED_FROM` regions on.
     """
     several = regions.size >= BATCHED_FROM if several is None else several
-    starts, cells, before = list[int](), 0, -1
-    named = zip(level[regions].tolist(), groups[regions].tolist(), strict=True)
-    for at, (here, there) in enumerate(named):
-        method = plan.method_of(here)
-        own = numbers_of(there, method, domain)
-        cells += own
-        if not (several and here == before and method.form != "H" and cells <= CELLS_A_STEP):
-            starts.append(at)
-            cells, before = own, here
-    return np.split(regions, starts[1:]) if starts else []
+    steps = list[Ints]()
+    for here in np.split(regions, np.flatnonzero(np.diff(level[regions])) + 1) if regions.size else ():
+        method = plan.method_of(int(level[here[0]]))
+        if not several or method.form == "H":
+            steps += np.split(here, here.size)
+            continue
+        each = groups[here] if method.form == "Hg" else np.full(here.size, numbers_of(1, method, domain))
+        until, at = np.cumsum(each), 0
+        while at < here.size:
+            room = until[at] - each[at] + CELLS_A_STEP
+            end = max(at + 1, int(np.searchsorted(until, room, side="right")))
+            steps.append(here[at:end])
+            at = end
+    return steps

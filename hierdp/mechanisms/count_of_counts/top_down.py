@@ -22,15 +22,18 @@ from hierdp.record.step import Solving, Step
 from models import GroupMatching, Merging, Tree, TreeMatching
 from models.arithmetic.arrays import Ints
 
-RUNS_A_STEP = 1_000
-"""Runs of groups below the parents that are matched in one step. With more, the dense programs that
-`hierdp check` compares would be too large."""
+RUNS_A_STEP = 200_000
+"""Runs of groups below the parents that are matched in one step. With fewer, most of the time would go to
+handling small problems."""
+
+ONE_PARENT, FEW_RUNS = 1, 1_000
+"""The same on levels with few parents, each of which has a step of its own; and in earlier versions."""
 
 MATCHED_FROM = 1_000
 """From this number of parents on, those of a level are matched in common steps."""
 
-TOGETHER = "matching together"
-"""How the name of a step of many parents begins."""
+TOGETHER, FEW_TOGETHER = "matching families", "matching together"
+"""How the name of a step of many parents begins, now and in earlier versions."""
 
 PAIRS_A_STEP = 10_000_000
 """Matched pairs that are merged in one step, the most that is saved (`Steps.MOST`). Pairs are merged
@@ -77,9 +80,9 @@ def top_down(
     runs: Runs,
     weights: NDArray[Any],
     weighted: bool = True,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | NDArray[np.object_] | None = None,
     solving: Solving = Step.solve,
-    together: bool | None = None,
+    runs_a_step: int | None = None,
 ) -> Runs:
     """Algorithm 1 from line 8 on: match, merge and round level by level, then add up the leaves.
 
@@ -88,8 +91,8 @@ def top_down(
     - weights, int or float array, shape (runs,): 1/variance of each group's size in a run, in one unit for
       all nodes (§5.1). Merging is exact if they are whole.
     - weighted: whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
-    - together: whether many parents are matched in one step; the result is the same. Default: if they are
-      many.
+    - runs_a_step: runs below the parents that are matched in one step, on levels with many parents; the result
+      does not depend on it. Default: `RUNS_A_STEP`.
 
     Returns: one row for each node: whole, with the same number of groups, and each node the sum of its
     children.
@@ -99,7 +102,7 @@ def top_down(
     done = _level(own, tree, 0)
     for level in range(1, tree.depth + 1):
         below = _level(own, tree, level)
-        above, under, count = _matched(tree, level, done, below, names, solving, together)
+        above, under, count = _matched(tree, level, done, below, names, solving, runs_a_step)
         done = _merged(done, below, (above, under, count), weighted, f"level {level}", solving)
     leaves = Runs.added(
         np.repeat(np.arange(done.offsets.size - 1), np.diff(done.offsets)),
@@ -122,9 +125,9 @@ def _matched(
     level: int,
     above: Weighed,
     below: Weighed,
-    names: Sequence[str],
+    names: Sequence[str] | NDArray[np.object_],
     solving: Solving,
-    together: bool | None,
+    runs_a_step: int | None,
 ) -> tuple[Ints, Ints, Ints]:
     """Pairs of entries of the level above and of this level, with the number of groups matched.
 
@@ -143,8 +146,8 @@ def _matched(
     stops = ends[last - 1]
     first = int(tree.level_start[level - 1])
     width = 1 + max(int(side.max(initial=0)) for side in (above.sizes, below.sizes))
-    several = held.size >= MATCHED_FROM if together is None else together
-    begins = np.flatnonzero(np.diff((stops - 1) // RUNS_A_STEP, prepend=-1)) if several else range(held.size)
+    runs_a_step = (runs_a_step or RUNS_A_STEP) if held.size >= MATCHED_FROM else ONE_PARENT
+    begins = np.flatnonzero(np.diff((stops - 1) // runs_a_step, prepend=-1))
     steps = [slice(*ends) for ends in pairwise([*begins, held.size])]
     found: list[tuple[Ints, Ints, Ints]] = []
     for cut in progress.steps(steps, f"matching groups with level {level}", len(steps)):
@@ -161,7 +164,11 @@ def _matched(
             ),
         )
         name = f"groups of {names[first + nodes[0]]}"
-        name = f"{TOGETHER}: {name} and {nodes.size - 1} more" if several else f"matching: {name}"
+        if runs_a_step == ONE_PARENT:
+            name = f"matching: {name}"
+        else:
+            begin = FEW_TOGETHER if runs_a_step == FEW_RUNS else TOGETHER
+            name = f"{begin}: {name} and {nodes.size - 1} more"
         pairs = np.asarray(solving(f"{name} with those below", model).solution.x)
         found.append((pairs["parent"] + over.start, entry[under][pairs["child"]], pairs["count"]))
     if not found:
