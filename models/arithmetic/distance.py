@@ -87,6 +87,7 @@ def _integers(x: Any, y: Any, w: Any, p: int) -> Any:
     return high, low, True
 
 
+@_integers.instead
 @_integers.without_numba
 def _integers_in_arrays(x: Any, y: Any, w: Any, p: int) -> Any:
     high, low = 0, 0

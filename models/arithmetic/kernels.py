@@ -29,6 +29,9 @@ SMALL = 1_000
 LINEAR_TIMES = 10
 """As long as Numba is not loaded, the arrays of `linear` kernels may be so many times larger."""
 
+ARRAY_TIMES = 1_000
+"""The arrays of kernels with `Kernel.instead` may be so many times larger."""
+
 PATIENCE_SECONDS = 0.1
 """Once Python has run a kernel for this long in this process, it is compiled."""
 
@@ -70,6 +73,7 @@ class Kernel(Generic[Out]):
         self._spent = 0.0
         self._compiled: Callable[..., Out] | None = None
         self._arrays: Callable[..., Out] = function
+        self._instead: Callable[..., Out] | None = None
         update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Out:
@@ -77,10 +81,11 @@ class Kernel(Generic[Out]):
         compiled = self._compiled
         if compiled is not None:
             return compiled(*args)
-        if self._always or not self._is_brief(args):
+        run = None if self._always else self.py_func if self._is_brief(args) else self._instead_of(args)
+        if run is None:
             return self.compiled()(*args)
         began = time.thread_time()
-        result = _interpreted(self.py_func)(*args)
+        result = _interpreted(run)(*args)
         spent = time.thread_time() - began
         self._spent += spent
         _waiting["interpreting"] += spent
@@ -92,6 +97,12 @@ class Kernel(Generic[Out]):
             return self._spent <= PATIENCE_SECONDS and _largest(args) <= SMALL
         small = SMALL * LINEAR_TIMES if self._linear else SMALL
         return _waiting["interpreting"] <= LOADING_SECONDS and _largest(args) <= small
+
+    def _instead_of(self, args: Any) -> Callable[..., Out] | None:
+        """What `instead` registered, if it takes less time than compiling and no sums of floats differ."""
+        late = self._spent > PATIENCE_SECONDS or _largest(args) > SMALL * ARRAY_TIMES
+        floats = any(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in args)
+        return None if late or floats else self._instead
 
     def of_size(self, size: int) -> Callable[..., Out]:
         """What runs it on a problem of this size: Python if that is small, whatever ran before, else itself.
@@ -106,6 +117,11 @@ class Kernel(Generic[Out]):
         Sums of floats may differ in their last digits.
         """
         self._arrays = arrays
+        return arrays
+
+    def instead(self, arrays: Callable[..., Out]) -> Callable[..., Out]:
+        """Run this function, too, before Numba compiles the kernel: the same in array operations."""
+        self._instead = arrays
         return arrays
 
     def __reduce__(self) -> str:

@@ -210,6 +210,12 @@ def _scan_in_arrays(
     return broke
 
 
+@scan_prices.instead
+def _scan_optimal(*args: Any) -> int:
+    broke = _scan_in_arrays(*args)
+    return broke if broke < 0 else scan_prices.compiled()(*args)
+
+
 def _scan_piece(
     x: Any, y: Any, w: Any, p: int, integer: bool, near: float, at_low: bool, at_high: bool, free: Any,
     prices: Any,

@@ -57,13 +57,14 @@ def _side_by_side(model: Isotonic) -> Array:
         parts = (model.part(k)[0] for k in range(model.problems))
         return np.concatenate([solve_isotonic(part)[0] for part in parts]).astype(np.int64)
     lower, upper = (np.repeat(np.asarray(bound), lengths) for bound in (model.lower, model.upper))
-    if model.p == 1:  # clipped first, which changes no cost within the bounds but by a constant: fewer kinks
-        best: Array = np.clip(y, lower, upper)
+    best: Array
+    if model.p == 1:  # clipped first: fewer values; within the bounds, costs change by a constant
+        best = np.clip(y, lower, upper)
         _all_unit_slopes(best, offsets)
         return best
     best = np.empty(y.size, np.int64)
     _pools(read_only(y), offsets, np.empty(longest, np.int64), 2**62 // max(1, exact.reach(y)), True, best)
-    return np.clip(best, lower, upper)
+    return np.clip(best, lower, upper, out=best)
 
 
 @kernel()

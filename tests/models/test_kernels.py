@@ -75,6 +75,25 @@ def test_a_large_array_is_left_to_machine_code(monkeypatch, size, loaded, linear
     assert bool(called) == (size > (50 if linear and not loaded else 10))
 
 
+@pytest.mark.parametrize(
+    ("size", "kind", "spent", "called"),
+    [
+        *((10, np.int64, 0.0, "loop"), (11, np.int64, 0.0, "arrays"), (50, np.int64, 0.0, "arrays")),
+        *((51, np.int64, 0.0, "compiled"), (11, float, 0.0, "compiled"), (11, np.int64, 1.0, "compiled")),
+    ],
+)
+def test_array_operations_take_the_place_of_compiling(monkeypatch, size, kind, spent, called):
+    monkeypatch.setattr(kernels, "SMALL", 10)
+    monkeypatch.setattr(kernels, "ARRAY_TIMES", 5)
+    monkeypatch.setitem(kernels._waiting, "loaded", True)
+    made = kernel()(lambda _: "loop")
+    assert made.instead(len)(range(3)) == 3
+    made.instead(lambda _: "arrays")
+    monkeypatch.setattr(made, "_spent", spent)
+    monkeypatch.setattr(made, "compiled", lambda: lambda *_: "compiled")
+    assert made(np.zeros(size, kind)) == called
+
+
 def test_numba_is_loaded_once_python_has_run_kernels_for_as_long_as_that_takes(monkeypatch):
     monkeypatch.setattr(kernels, "LOADING_SECONDS", 0.3)
     monkeypatch.setitem(kernels._waiting, "loaded", False)

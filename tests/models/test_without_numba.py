@@ -165,6 +165,18 @@ def test_array_operations_read_no_negative_prices():
     assert prices.min() >= 0
 
 
+def test_prices_of_an_answer_that_is_not_optimal_are_read_by_the_loop(monkeypatch):
+    """In array operations its runs are not cut where prices fail."""
+    scan, compiled = isotonic_prices.scan_prices, []
+    monkeypatch.setattr(scan, "compiled", lambda: lambda *_: compiled.append(1) or 7)
+    y = np.array([3, 1, 4])
+    for x, found in ((np.array([1, 1, 4]), -1), (np.array([0, 4, 4]), 7)):
+        prices = np.empty(4, np.int64)
+        given = x, y, None, 1, True, 0, False, False, isotonic_prices.FREE, prices
+        assert isotonic_prices._scan_optimal(*given) == found
+    assert compiled == [1]
+
+
 def on_trees(seeds, model_of, monkeypatch):
     """Random models of trees and feasible counts, for array operations on levels of any width."""
     monkeypatch.setattr(node_prices, "are_narrow", lambda _: False)

@@ -36,20 +36,20 @@ def rerun(
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     public = plan.group_budget is None
     groups, total = (_groups_of(table, places), None) if public else (None, settings["groups"])
-    several = runs_a_step = None
+    several = runs = None
     if (solved := manifest.get("solved")) is not None:  # earlier versions solved fewer problems together
         several = any(line.get("problems", 1) > 1 for line in solved)
         names = [line["step"] for line in solved]
         if any(name.startswith(FEW_TOGETHER) for name in names):
-            runs_a_step = FEW_RUNS
+            runs = FEW_RUNS
         elif not any(name.startswith(TOGETHER) for name in names):
-            runs_a_step = ONE_PARENT
+            runs = ONE_PARENT
     allowed = Allowed.stated(manifest["budget"])
     try:
-        runs, found = released_runs(places, groups, allowed, measure, solve, plan, total, several, runs_a_step)
+        made, found = released_runs(places, groups, allowed, measure, solve, plan, total, several, runs)
     except NotProved as other:
         raise Differs(str(other)) from None
-    return table_of(places, runs), found
+    return table_of(places, made), found
 
 
 def _groups_of(table: Table, places: Hierarchy) -> Ints:

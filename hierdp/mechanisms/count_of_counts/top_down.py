@@ -91,8 +91,8 @@ def top_down(
     - weights, int or float array, shape (runs,): 1/variance of each group's size in a run, in one unit for
       all nodes (§5.1). Merging is exact if they are whole.
     - weighted: whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
-    - runs_a_step: runs below the parents that are matched in one step, on levels with many parents; the result
-      does not depend on it. Default: `RUNS_A_STEP`.
+    - runs_a_step: on levels with many parents, runs below those that are matched in one step; the result does
+      not depend on it. Default: `RUNS_A_STEP`.
 
     Returns: one row for each node: whole, with the same number of groups, and each node the sum of its
     children.
