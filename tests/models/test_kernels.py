@@ -85,6 +85,7 @@ def test_a_large_array_is_left_to_machine_code(monkeypatch, size, loaded, linear
 def test_array_operations_take_the_place_of_compiling(monkeypatch, size, kind, spent, called):
     monkeypatch.setattr(kernels, "SMALL", 10)
     monkeypatch.setattr(kernels, "ARRAY_TIMES", 5)
+    monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.1)
     monkeypatch.setitem(kernels._waiting, "loaded", True)
     made = kernel()(lambda _: "loop")
     assert made.instead(len)(range(3)) == 3
