@@ -99,7 +99,7 @@ class RowIntervals:
 
     value: Floats
     half: Floats
-    high: float = math.inf
+    high: Floats | float = math.inf
     whole: bool = True
     down: Floats | None = None
 

@@ -471,7 +471,7 @@ def test_bounds_from_sizes_in_order_are_those_of_every_test(seed):
     options = {"levels": ["a"], "group": "g", "max_size": 12, "groups": everything}
     made = release(rows, "count-of-counts", epsilon=2, method="Hg", noise=SimulatedNoise(seed), **options)
     source = of_counts(as_written(made))
-    noisy, variance = source._answers[0]
+    noisy, variance = source._of_node(0)[2:4]
     most = {m: half_width(m * variance, 0.2 / 3, [GEOMETRIC]) for m in (1, 4, 16)}
     for size in range(12):
         low, high = source._ranked(0, np.array([0]), np.array([size]), 0.2)
@@ -581,6 +581,45 @@ def test_rows_of_count_of_counts_are_as_questions_that_hold_for_all_sizes(method
     assert len(rows) > 10
     assert rows["lower"].tolist() == low.tolist()
     assert rows["upper"].tolist() == high.tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "Hc"},
+        {"method": "Hc", "smallest": 1},
+        {"method": "Hg x Hc x naive"},
+        {"method": "bottom-up"},
+        {"method": "Hc", "group_budget": 0.5},
+        {"method": "naive", "group_budget": 0.1, "delta": 1e-6},
+    ],
+    ids=str,
+)
+def test_rows_of_a_level_at_once_are_those_of_each_region(options, monkeypatch):
+    """One town has no groups."""
+    towns = {"state": ["A", "A", "B", "B"], "town": ["A1", "A2", "B1", "B2"]}
+    regions = Hierarchy.from_columns(towns, ["state", "town"])
+    public = {
+        "epsilon": 1,
+        "regions": regions,
+        "region": "town",
+        "group": ["town", "group"],
+        "max_size": 60,
+    }
+    if "group_budget" not in options:
+        public["groups_from_data"] = True
+    noise = SimulatedNoise(1)
+    source = of_counts(as_written(release(HOMES, "count-of-counts", noise=noise, **public, **options)))
+    levels = [level for level in range(3) if not source._by_region(level)]
+    assert levels == (
+        [1, 2] if " x " in options["method"] else [2] if "bottom" in options["method"] else [0, 1, 2]
+    )
+    at_once = source.rows(0.1, False, None)
+    monkeypatch.setattr(type(source), "_by_region", lambda *_: True)
+    apart = source.rows(0.1, False, None)
+    assert at_once.value.size > 50
+    assert at_once.value.tolist() == apart.value.tolist()
+    assert at_once.down.tolist() == apart.down.tolist()
 
 
 @pytest.mark.parametrize("method", ["InfTDA", "SH"])

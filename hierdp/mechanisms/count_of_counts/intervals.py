@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,16 @@ from models.arithmetic.arrays import Floats, Ints
 
 BLOCKS = (1, 4, 16, 64, 256, 1_024)
 """The numbers of sizes, in order, whose means bound one of them."""
+
+
+class LevelAnswers(NamedTuple):
+    """A level's regions, where each one's answers begin, these, their noise's variance, and their form."""
+
+    regions: Ints
+    ends: Ints
+    answers: Ints
+    variance: float
+    form: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +89,28 @@ class CountOfCountsIntervals:
         return np.asarray(laid_out(self.release.table).runs(places).groups)
 
     @cached_property
-    def _answers(self) -> dict[int, tuple[Ints, float]]:
-        """The answers of each measured region, and the variance of their noise."""
-        (places,), found = self.release.regions.values(), dict[int, tuple[Ints, float]]()
+    def _levels(self) -> dict[int, LevelAnswers]:
+        """The answers of each measured level."""
+        (places,), found = self.release.regions.values(), dict[int, LevelAnswers]()
         regions = measured_regions(places.tree, self._groups, self._plan)
         for level in np.unique(places.tree.level[regions]).tolist():
-            here = regions[places.tree.level[regions] == level].tolist()
-            method = self._plan.method_of(level)
-            numbers = [numbers_of(int(self._groups[one]), method, self._sizes) for one in here]
-            measured = self._named(method.query(places.levels[level]), sum(numbers))
-            parts = np.split(measured.answers, np.cumsum(numbers)[:-1])
-            variance = variance_of(measured.spend)
-            found |= {one: (part, variance) for one, part in zip(here, parts, strict=True)}
+            here, method = regions[places.tree.level[regions] == level], self._plan.method_of(level)
+            each = numbers_of(1, method, self._sizes)
+            numbers = self._groups[here] if method.form == "Hg" else each * (self._groups[here] > 0)
+            ends = np.concatenate([[0], np.cumsum(numbers)])
+            measured = self._named(method.query(places.levels[level]), int(ends[-1]))
+            found[level] = LevelAnswers(
+                here, ends, measured.answers, variance_of(measured.spend), method.form
+            )
         return found
+
+    def _of_node(self, node: int) -> LevelAnswers:
+        """The answers of a region alone."""
+        (places,) = self.release.regions.values()
+        regions, ends, answers, variance, form = self._levels[int(places.tree.level[node])]
+        at = int(np.searchsorted(regions, node))
+        own = answers[ends[at] : ends[at + 1]]
+        return LevelAnswers(regions[at : at + 1], np.array([0, own.size]), own, variance, form)
 
     @cached_property
     def _measurements(self) -> dict[str, Measurement]:
@@ -142,10 +162,37 @@ class CountOfCountsIntervals:
         each = each_miss(miss, places.tree.size, together) / self._number
         at = runs.sizes - self._sizes.smallest
         low, high = np.empty(at.size), np.empty(at.size)
-        order = np.argsort(runs.row, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(runs.row[order])) + 1) if at.size else ():
-            low[here], high[here] = self._of_sizes(runs.row[here[:1]], at[here], each)
+        level = places.tree.level[runs.row]
+        for depth in np.unique(level).tolist():
+            here = np.flatnonzero(level == depth)
+            if not self._by_region(depth):
+                low[here], high[here] = self._of_level(depth, runs.row[here], at[here], each)
+                continue
+            here = here[np.argsort(runs.row[here], kind="stable")]
+            for part in np.split(here, np.flatnonzero(np.diff(runs.row[here])) + 1):
+                low[part], high[part] = self._of_sizes(runs.row[part[:1]], at[part], each)
         return RowIntervals(high, np.zeros(high.size), down=high - low)
+
+    def _by_region(self, level: int) -> bool:
+        """Whether the intervals of a level's rows are found region by region, not all at once."""
+        (places,) = self.release.regions.values()
+        summed = self._plan.bottom_up and level < places.tree.depth
+        return summed or self._number == 1 or self._plan.method_of(level).form == "Hg"
+
+    def _of_level(self, level: int, row: Ints, at: Ints, miss: float) -> tuple[Floats, Floats]:
+        """`_of_sizes` of a size in each of many regions of a level."""
+        off, most = np.zeros(row.size), self._groups[row].astype(float)
+        if self._plan.group_budget is not None:
+            miss = miss / 2
+            off = self._off(level, row, miss)
+        value, half = np.zeros(row.size), np.zeros(row.size)
+        some = np.flatnonzero(most > 0)
+        if some.size:
+            answers = self._levels[level]
+            value[some], number = self._differences(answers, row[some], at[some], at[some])
+            half[some] = half_widths(answers.variance * number.astype(float), miss, self._laws)
+        found = RowIntervals(value, half, most).ends()
+        return np.maximum(0.0, found.lower - off), np.minimum(found.upper, most) + off
 
     def _of_sizes(self, node: Ints, at: Ints, miss: float) -> tuple[Floats, Floats]:
         """`_sum` of each of several sizes in one region."""
@@ -167,8 +214,9 @@ class CountOfCountsIntervals:
         else:
             value, variance = np.zeros(at.size), np.zeros(at.size)
             for one in nodes.tolist():
-                held, number = self._differences(one, at, at)
-                value, variance = value + held, variance + number * self._answers[one][1]
+                answers = self._of_node(one)
+                held, number = self._differences(answers, np.array([one]), at, at)
+                value, variance = value + held, variance + number * answers.variance
             found = RowIntervals(value, half_widths(variance, miss, self._laws), most).ends()
             low, high = found.lower.astype(float), found.upper.astype(float)
         return np.maximum(0.0, low - off), np.minimum(high, most) + off
@@ -234,12 +282,16 @@ class CountOfCountsIntervals:
         (places,), off = self.release.regions.values(), 0.0
         nodes = self._below(nodes)
         if self._plan.group_budget is not None:
-            level = int(places.tree.level[nodes[0]])
-            noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
-            half = half_width(variance_of(noisy.spend), miss / nodes.size, self._laws)
-            away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
-            off = float(np.floor(away + half).sum())
+            off = float(self._off(int(places.tree.level[nodes[0]]), nodes, miss / nodes.size).sum())
         return nodes[self._groups[nodes] > 0], off
+
+    def _off(self, level: int, nodes: Ints, miss: float) -> Floats:
+        """By how many groups each region of a level may have more or less than estimated."""
+        (places,) = self.release.regions.values()
+        noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
+        half = half_width(variance_of(noisy.spend), miss, self._laws)
+        away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
+        return np.asarray(np.floor(away + half))
 
     def _linear(self, nodes: Ints, first: Ints, last: Ints) -> tuple[float, float]:
         """The sum of the answers, and its variance; of H, of the sizes or of all others."""
@@ -247,24 +299,28 @@ class CountOfCountsIntervals:
             return float(self._groups[nodes].sum()), 0.0
         value = variance = 0.0
         for node in nodes.tolist():
-            answers, each = self._answers[node]
-            runs, numbers = self._differences(node, first, last)
+            own = self._of_node(node)
+            runs, numbers = self._differences(own, np.array([node]), first, last)
             held, number = float(runs.sum()), int(numbers.sum())
-            if answers.size == self._number and 2 * number > self._number:  # H
-                held += float(self._groups[node]) - float(answers.sum())
+            if own.form == "H" and 2 * number > self._number:
+                held += float(self._groups[node]) - float(own.answers.sum())
                 number = self._number - number
-            value, variance = value + held, variance + number * each
+            value, variance = value + held, variance + number * own.variance
         return value, variance
 
-    def _differences(self, node: int, first: Ints, last: Ints) -> tuple[Floats, Ints]:
-        """Of each run of sizes, the sum of a region's answers, and the number of answers that it takes."""
-        answers, _ = self._answers[node]
-        if answers.size == self._number:  # H
-            before, number = np.concatenate([[0], np.cumsum(answers)]), last - first + 1
-        else:  # Hc: the sizes from a to b are C(b) − C(a − 1), and C of the last is public
-            before = np.concatenate([[0], answers, [self._groups[node]]])
-            number = (first > 0).astype(np.int64) + (last < self._number - 1)
-        return (before[last + 1] - before[first]).astype(float), number
+    def _differences(self, of: LevelAnswers, nodes: Ints, first: Ints, last: Ints) -> tuple[Floats, Ints]:
+        """Of each run of sizes of a region, the sum of its answers, and how many answers that takes."""
+        begin = of.ends[np.searchsorted(of.regions, nodes)]
+        if of.form == "H":
+            ends = np.stack([begin + first, begin + last + 1], axis=1).ravel()
+            return np.add.reduceat(np.append(of.answers, 0), ends)[::2].astype(float), last - first + 1
+        # Hc: the sizes from a to b are C(b) − C(a − 1), and C of the last is public
+        above = np.where(
+            last < self._number - 1, of.answers.take(begin + last, mode="clip"), self._groups[nodes]
+        )
+        below = np.where(first > 0, of.answers.take(begin + first - 1, mode="clip"), 0)
+        number = (first > 0).astype(np.int64) + (last < self._number - 1)
+        return (above - below).astype(float), number
 
     def _ranked(self, node: int, first: Ints, last: Ints, miss: float) -> tuple[Floats, Floats]:
         """The least and the largest number of groups of each run of sizes, from sizes in order.
@@ -290,7 +346,7 @@ class CountOfCountsIntervals:
 
     def _bounds_of(self, node: int, miss: float) -> tuple[Floats, Floats]:
         """The least and the largest that each size of a region may be, from the smallest size on."""
-        noisy, variance = self._answers[node]
+        _, _, noisy, variance, _ = self._of_node(node)
         before = np.concatenate([[0.0], np.cumsum(noisy, dtype=float)])
         blocks = [size for size in BLOCKS if size <= noisy.size]
         least, most = np.full(noisy.size, -np.inf), np.full(noisy.size, np.inf)
