@@ -213,10 +213,16 @@ def _flags_of(failure: Exception) -> Callable[[str, str | None], str]:
 
 
 def _no_memory(failure: Exception) -> bool:
-    """Whether a library could not be loaded, or a thread not started, for lack of memory."""
-    return isinstance(failure, ImportError | RuntimeError | OSError) and any(
-        part in str(failure).lower() for part in NO_MEMORY
-    )
+    """Whether a library could not be loaded, or a thread not started, for lack of memory.
+
+    A library may say so in the failure that it handled.
+    """
+    handled: BaseException | None = failure
+    while isinstance(handled, ImportError | RuntimeError | OSError):
+        if any(part in str(handled).lower() for part in NO_MEMORY):
+            return True
+        handled = handled.__context__
+    return False
 
 
 def unforeseen(failure: Exception) -> click.ClickException:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import resource
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -177,15 +178,20 @@ def _tables(connection: Any) -> list[str]:
 def embedded(file: Path | None = None) -> Any:
     """DuckDB in this process; a file is opened read-only.
 
-    DuckDB must not write temporary files, which would contain true counts.
+    DuckDB must not write temporary files, which would contain true counts. Under a limit on address space
+    (``ulimit -v``) it starts no threads, as the system ends a process that has no memory for one's data.
     """
     import duckdb
     import ibis
 
     _load_dialects_on_demand()
-    problem = None
+    problem, settings = None, dict[str, Any](temp_directory="")
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        settings["threads"] = 1
+        if not duckdb.__version__.startswith("1."):
+            settings["async_threads"] = 0
     try:
-        made = ibis.duckdb.connect(_IN_MEMORY if file is None else file, file is not None, temp_directory="")
+        made = ibis.duckdb.connect(_IN_MEMORY if file is None else file, file is not None, **settings)
         with suppress(duckdb.InvalidInputException):  # in Jupyter without ipywidgets
             made.con.execute("SET enable_progress_bar = false")  # it would print to stdout
         return made

@@ -115,9 +115,9 @@ class Session(session.Session):
             self._highs.changeColsBounds(least.size, self._alone, least, upper[self._alone])
             answer = self._run(None if until is None else until - time.perf_counter())
         self._relax(False)
-        if answer.variables is not None and not is_whole(answer.variables, self._program):
-            return self._run(None if until is None else until - time.perf_counter())
-        return replace(answer, prices=None)
+        if answer.variables is not None and is_whole(answer.variables, self._program):
+            return replace(answer, prices=None)
+        return self._run(None if until is None else until - time.perf_counter())
 
     def _relax(self, relaxed: bool) -> None:
         self._whole = not relaxed

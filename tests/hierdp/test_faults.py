@@ -21,6 +21,7 @@ from test_execution import sizes, trips
 
 from hierdp import SimulatedNoise, execution
 from hierdp.cli import main
+from hierdp.cli.app import in_words
 from hierdp.execution import folder, journal, resume
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.solver_options import SolverOptions
@@ -248,6 +249,34 @@ def test_memory_that_runs_out():
     assert starved[-1].startswith("1 ")
     assert last == "0"
     assert names() == ["in.csv", "out", "warm"]
+
+
+UNDER_A_LIMIT = """
+import os, resource
+from hierdp.tables.databases import embedded
+threads = lambda: len(os.listdir("/proc/self/task"))
+embedded()
+resource.setrlimit(resource.RLIMIT_AS, (2**46, -1))
+before = threads()
+under = embedded()
+print(threads() - before, under.read_csv("in.csv").count().execute())
+"""
+
+
+def test_a_limit_on_memory_leaves_reading_without_threads():
+    done = subprocess.run([sys.executable, "-c", UNDER_A_LIMIT], capture_output=True, text=True, check=False)
+    rows = len(Path("in.csv").read_text().splitlines()) - 1
+    assert (done.stdout, done.stderr) == (f"0 {rows}\n", "")
+
+
+def test_a_library_that_reports_another_failure_for_lack_of_memory():
+    with pytest.raises(OSError, match="not found") as caught:  # noqa: PT012
+        try:
+            raise OSError("x.so: failed to map segment from shared object")
+        except OSError:
+            raise OSError("x.so: not found")  # noqa: B904
+    assert in_words(caught.value).message == "out of memory; nothing is left half written"
+    assert in_words(OSError("x.so: not found")).message == "x.so: not found; nothing is left half written"
 
 
 WHILE_LOADING = """
