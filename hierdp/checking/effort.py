@@ -24,7 +24,7 @@ _OF_A_COMPARISON, _OF_A_COMPARED_VARIABLE = 4e-3, 3e-6
 """The same for the general theorem; see `hierdp.checking.general`."""
 
 _OF_A_LARGE_ROW = 1e-6
-"""The same for a `SizeTable`, with the proofs of all its steps: three times what was measured with up to 417 million rows."""
+"""The same for a `SizeTable`, with the proofs of all its steps: thrice what 417 million rows took."""
 
 
 class TooLong(InputError):
