@@ -11,7 +11,7 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/py
 # Bytecode of the packages, as pip writes it where it copies them: every process starts the faster for it.
 COMPILE := $(BIN)/python -m compileall -q models solvers hierdp
 
-.PHONY: demo test test-latest test-oldest lock test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench findings instances edition clean
+.PHONY: demo test test-latest test-oldest test-solvers lock test-all test-attack test-spark test-notebooks notebooks theorem lint docs bench findings instances edition clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
@@ -29,9 +29,17 @@ test-latest:
 test-oldest:
 	$(MAKE) test VERSIONS=oldest
 
-# The quick tests, then the slow ones, then the attacks.
+# The tests of solvers, and which of these work: with the newest version of every solver that needs no licence, added to
+# .venv-latest.
+test-solvers:
+	$(MAKE) .venv-latest/.installed-test .venv-latest/.installed-open VERSIONS=latest
+	.venv-latest/bin/python -m pytest -n 2 --dist worksteal tests/solvers
+	.venv-latest/bin/hierdp solvers --probe
+
+# The quick tests, then the slow ones, or a share of them such as 2/3, then the attacks.
+test-all: SHARE ?= 1/1
 test-all: test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not attack and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 --dist worksteal --share $(SHARE) -m 'slow and not attack and not notebooks and not spark'
 	$(MAKE) test-attack
 
 # Kills, hostile tables and releases, limits; prints its figures. One process, and all on this machine.
@@ -83,7 +91,7 @@ $(VENV)/.newest: $(VENV)/.installed-solvers
 
 # Every finding of docs/solver-findings.md again, with the newest solvers; prints the table.
 findings: solvers
-	.venv-latest/bin/python -m benchmarks findings --save --reports build/reports
+	.venv-latest/bin/python -m benchmarks findings --save benchmarks/results/findings.csv --reports build/reports
 	.venv-latest/bin/python -m benchmarks tables --into docs/solver-findings.md
 
 # The benchmark's edition, about half an hour on a core that nothing else uses: the small set three times, the medium set once,

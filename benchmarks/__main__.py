@@ -7,6 +7,8 @@ which are not. Its parameters are the options. The module may also have
 - ``draw(rows, folder)``: pictures of the rows;
 - ``KEY``: the columns that identify a row. The table grows: `run` gets the ``known`` rows, and adds others.
 
+Nothing is written but to files and folders that an option names.
+
 Every row of a file has the machine, its load, and the versions of Python and of the packages. Memory is in MB
 (10⁶ bytes), time in seconds, by the clock or of the processor (CPU, user and system).
 """
@@ -57,7 +59,9 @@ def options(name: str, module: Any) -> argparse.ArgumentParser:
         if one.name != "known":
             kind, words = _annotated(one.annotation)
             _add(parser, f"--{one.name.replace('_', '-')}", kind, one.default, words)
-    parser.add_argument("--out", type=Path, help="a Parquet file for the rows; some tables grow and resume")
+    parser.add_argument(
+        "--out", type=Path, help="a Parquet file for the rows, which are only printed otherwise"
+    )
     parser.add_argument("--minutes", type=float, help="begin no row after so many")
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="summarize a file's rows, measure nothing"
@@ -200,12 +204,16 @@ def main(arguments: Sequence[str]) -> None:
 
 def perform(name: str, arguments: Sequence[str]) -> None:
     """Run a benchmark, or report its rows."""
+    from hierdp.errors import InputError
+
     module = import_module(f"benchmarks.{name}")
     given = vars(options(name, module).parse_args(arguments))
     out, minutes, report, plots = (given.pop(one, None) for one in ("out", "minutes", "report", "plots"))
     if report:
         import pandas as pd
 
+        if not report.is_file():
+            raise InputError(f"there is no file {report}: give one that --out has written")
         rows = pd.read_parquet(report)
     else:
         rows = measured(module, given, out, minutes)

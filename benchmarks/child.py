@@ -17,8 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-MB = 10**6
-
 
 def python(*arguments: str) -> dict[str, Any]:
     """The arguments ``args`` and ``env`` of `subprocess.run` for Python with a safe import path."""
@@ -79,21 +77,12 @@ def peak(reset: bool = False) -> float:
     """Peak of resident memory in MB (Linux); since the last reset, which sets it to what is resident now."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmHWM")
-
-
-def resident() -> float:
-    """Resident memory in MB (Linux)."""
-    return _resident("VmRSS")
-
-
-def _resident(name: str) -> float:
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:  # not Linux
         return 0.0
-    found = re.search(rf"{name}:\s+(\d+)", status)
-    return int(found.group(1)) * 1024 / MB if found else 0.0
+    found = re.search(r"VmHWM:\s+(\d+)", status)
+    return int(found.group(1)) * 1024 / 10**6 if found else 0.0
 
 
 def main() -> None:

@@ -4,7 +4,7 @@
 - ``condition``: the largest singular value of the rows of the `.mps`, over the smallest above 1e-9 of it;
 - ``reference``: seconds of solvers that solve it, with their versions, from one run with one thread.
 
-It takes some minutes, and writes the table when all problems are measured.
+It takes some minutes; ``--save FILE`` writes the table when all problems are measured.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from hierdp.bench.manifest import FACTS
 from hierdp.bench.problems import Problem, program_of, with_no_optimum
 from models.programs.program import Program
 from models.programs.reformulate import without_absolutes, without_tables
@@ -54,12 +53,15 @@ def facts(problem: Problem) -> dict[str, Any]:
     return row
 
 
-def run(*, table: Annotated[Path, "the CSV file to write"] = FACTS) -> Iterator[dict[str, Any]]:
+def run(
+    *, save: Annotated[Path | None, "a CSV file for the table: hierdp/bench/facts.csv"] = None
+) -> Iterator[dict[str, Any]]:
     rows = []
     for problem in with_no_optimum("small"):
-        rows.append(facts(problem))
-        yield {**dict.fromkeys(COLUMNS, ""), **rows[-1]}
-    with table.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        rows.append(dict.fromkeys(COLUMNS, "") | facts(problem))
+        yield rows[-1]
+    if save is not None:
+        with save.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from benchmarks import growth_report, measuring
 from benchmarks import instances as i
 from benchmarks.child import apart, peak
+from benchmarks.measuring import compiled, guarded, ratio_in_words, seconds_in_words, timed
 from hierdp.bench.problems import fresh
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
     """One point, in a process of its own."""
     from solvers import fast
 
-    measuring.guarded(GIGABYTES)
-    measuring.compiled()
+    guarded(GIGABYTES)
+    compiled()
     family = next(one for one in FAMILIES if one.name == name)
     model = family.make(np.random.default_rng(size), size)
     for small in (20, 2_000):  # kernels
@@ -62,10 +61,10 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
         exact(family.make(np.random.default_rng(0), 20), program, limit)  # its process, its imports
         return {"elements": i.elements(model), **exact(model, program, limit)}
     held = peak(reset=True)
-    seconds, (x, witness) = measuring.timed(lambda: fast.answer(fresh(model)), *TURNS)
+    seconds, (x, witness) = timed(lambda: fast.answer(fresh(model)), *TURNS)
     mb = max(0.0, peak() - held)
-    proving, proof = measuring.timed(lambda: fresh(model).certificate(x, witness), *TURNS)
-    reading, _ = measuring.timed(lambda: i.read(model), *TURNS)
+    proving, proof = timed(lambda: fresh(model).certificate(x, witness), *TURNS)
+    reading, _ = timed(lambda: i.read(model), *TURNS)
     return {
         "elements": i.elements(model), "seconds": seconds, "certificate_seconds": proving,
         "reading_seconds": reading, "mb": mb,
@@ -75,8 +74,7 @@ def alone(name: str, size: int, program: str, limit: float) -> dict[str, Any]:
 
 def exact(model: Any, backend: str, limit: float) -> dict[str, Any]:
     """An exact backend's time, and its verdict against the fast path's proved optimum."""
-    from hierdp.verification.judge import judge
-    from hierdp.verification.known import known_bounds
+    from hierdp.verification.judge import judge, known_bounds
     from solvers import solve
 
     known, _ = known_bounds(model, [solve(model)])
@@ -115,31 +113,17 @@ def _goes_on(program: str, before: dict[str, Any], size: int, given: tuple[float
     if last is None or last["failed"]:
         return False
     if program == "fast":
-        return not _no_room(last, given[0])
+        return _fits(last, given[0])
     if last["verdict"] != "solved" or last["seconds"] > given[1]:  # not all stop at their limit
         return False
     others = [row for name, row in before.items() if name != "fast" and row and row["verdict"] == "solved"]
     return bool(last["seconds"] <= FIVE_TIMES * min(row["seconds"] for row in others))
 
 
-def _no_room(row: dict[str, Any], seconds: float) -> str:
-    """Why ten times as many elements are not tried; empty if they are."""
-    if MARGIN * row["mb"] > 1000 * GIGABYTES:
-        return f"ten times as many would take about {10 * row['mb'] / 1000:,.0f} GB"
+def _fits(row: dict[str, Any], seconds: float) -> bool:
+    """Whether time and memory suffice for ten times as many elements."""
     taken = row["seconds"] + row["certificate_seconds"]
-    return f"ten times as many would take {10 * taken:,.0f} s or more" if MARGIN * taken > seconds else ""
-
-
-def stops(rows: DataFrame, seconds: float) -> dict[str, str]:
-    """By model, the last size of its curve, and why it is the last."""
-    found = {}
-    for model, here in rows[rows["program"] == "fast"].groupby("model", sort=False):
-        last = here.sort_values("size").iloc[-1].to_dict()
-        if last["failed"]:
-            found[str(model)] = f"{last['size']:,}: {last['failed']}"
-        elif last["size"] < SIZES[-1]:
-            found[str(model)] = f"{last['size']:,} done; {_no_room(last, seconds) or 'more was not run'}"
-    return found
+    return bool(MARGIN * row["mb"] <= 1000 * GIGABYTES and MARGIN * taken <= seconds)
 
 
 def run(
@@ -153,9 +137,37 @@ def run(
     yield from points(only, most, (seconds, limit), known.to_dict("records"))
 
 
-def summary(rows: DataFrame) -> str:
-    return growth_report.markdown(rows, stops(rows, SECONDS))
+def summary(rows: DataFrame) -> DataFrame:
+    """What is proved and how fast: a row for each model.
 
+    First the most elements that an exact backend solved to the proved optimum in time; “×” is its time over
+    that of the fast path and its certificate. Then the most elements that the fast path was run on, and
+    whether all its answers are proved.
+    """
+    import pandas as pd
 
-def draw(rows: DataFrame, folder: Path) -> None:
-    growth_report.draw(rows, folder / "growth.png", LIMIT)
+    solved = rows[(rows["program"] != "fast") & (rows["verdict"] == "solved")].sort_values("seconds")
+    fast = rows[(rows["program"] == "fast") & (rows["failed"] == "")].sort_values("size")
+    shown = []
+    for model in dict.fromkeys(rows["model"]):
+        ours = fast[fast["model"] == model].set_index("size")
+        best = solved[(solved["model"] == model) & solved["size"].isin(ours.index)]
+        if ours.empty:
+            continue
+        row: dict[str, Any] = {"model": model}
+        row |= dict.fromkeys(("elements", "fast path", "certificate", "best exact backend", "×"), "")
+        if not best.empty:
+            peer = best[best["size"] == best["size"].max()].iloc[0]
+            here = ours.loc[peer["size"]]
+            ratio = peer["seconds"] / (here["seconds"] + here["certificate_seconds"])
+            row |= {
+                "elements": f"{int(here['elements']):,}",
+                "fast path": seconds_in_words(here["seconds"]),
+                "certificate": seconds_in_words(here["certificate_seconds"]),
+                "best exact backend": f"{peer['program']}, {seconds_in_words(peer['seconds'])}",
+                "×": ratio_in_words(ratio),
+            }
+        proved = (ours["verdict"] == "proved").all()
+        row["up to"] = f"{int(ours['elements'].iloc[-1]):,}" + ("" if proved else ", not all proved")
+        shown.append(row)
+    return pd.DataFrame(shown)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.bench.problems import census_cumulative
+from hierdp.data.census import GROUPS, LEAVES, STATES, census
 from hierdp.verification.matrix import kinds
-from models import BlockInference, HierarchyQIP, Tree, TreeMatching
+from models import BlockInference, CumulativeQIP, HierarchyQIP, Tree, TreeMatching
 from models.synthetic import heavy_tailed, noise
 from solvers.fast import PATHS
 
@@ -41,6 +41,20 @@ def families() -> list[Family]:
             found.append(Family(f"{name}, {variant}" if variant else name, partial(make, **options)))
     found += [Family(f"HierarchyQIP, {name}", partial(shaped, tree)) for name, tree in SHAPES.items()]
     return [*found, Family("CumulativeQIP, census", census_cumulative)]
+
+
+def census_cumulative(rng: np.random.Generator, n: int) -> CumulativeQIP:
+    """Noisy cumulative households by size, like the census's, over the reals: about n cells.
+
+    Nearly all households have few sizes, so most of a row is flat under its noise (for ε = 1), which is
+    harder than `CumulativeQIP.typical`. There are at least 10 sizes and 52 leaves; ten million cells are
+    slightly more than the whole census.
+    """
+    sizes = min(1_000, max(10, int(n**0.5) // 2))
+    leaves = max(STATES, n // (sizes + 1) - STATES - 1)
+    data = census(int(rng.integers(2**31)), GROUPS * leaves // LEAVES, leaves, sizes)
+    true = np.cumsum(data.counts, axis=1)
+    return CumulativeQIP(data.hierarchy.tree, true + noise(rng, true.shape, 3.0), data.groups, integer=False)
 
 
 SHAPES: dict[str, Callable[[int], Tree]] = {

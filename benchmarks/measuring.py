@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import resource
@@ -51,40 +52,19 @@ def on_cpu(job: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - started, done
 
 
-def interleaved(
-    runs: int, *jobs: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
-) -> list[float]:
-    """Median seconds of each job; the jobs take turns, after one warm-up."""
-    times: list[list[float]] = [[] for _ in jobs]
-    for turn in range(runs + 1):
-        for seconds, job in zip(times, jobs, strict=True):
-            started = clock()
-            job()
-            if turn:
-                seconds.append(clock() - started)
-    return [statistics.median(seconds) for seconds in times]
+def in_turns(turns: int, *jobs: Callable[[], float], enough: float = math.inf) -> list[list[float]]:
+    """What each job says that it took, turn by turn, after one warm-up; at least two turns.
 
-
-class TimedNoise:
-    """A source of noise with a clock."""
-
-    def __init__(self, noise: Any) -> None:
-        self._noise = noise
-        self.seconds, self.cpu, self.draws = 0.0, 0.0, 0
-
-    def geometric(self, counts: Any, *query: Any) -> Any:
-        return self._timed(self._noise.geometric, counts, query)
-
-    def gaussian(self, counts: Any, *query: Any) -> Any:
-        return self._timed(self._noise.gaussian, counts, query)
-
-    def _timed(self, draw: Any, counts: Any, query: Any) -> Any:
-        started, used = time.perf_counter(), time.process_time()
-        noisy = draw(counts, *query)
-        self.seconds += time.perf_counter() - started
-        self.cpu += time.process_time() - used
-        self.draws += counts.size
-        return noisy
+    No turn begins after `enough` seconds.
+    """
+    for job in jobs:
+        job()
+    taken: list[list[float]] = [[] for _ in jobs]
+    until = time.monotonic() + enough
+    while len(taken[0]) < turns and (len(taken[0]) < 2 or time.monotonic() < until):
+        for seconds, job in zip(taken, jobs, strict=True):
+            seconds.append(job())
+    return taken
 
 
 def compiled() -> None:

@@ -5,14 +5,8 @@ A setting's table is not seen. Errors are predicted:
 - ``shape``: from made-up tables of its shape: regions, totals, the number of groups or of cells that are not
   empty, the largest size.
 - ``other``: from a public table of the same kind that has none of them (`OTHERS`), where there is one.
-- ``sorted``, ``shuffled``: from the same bins in another order; together with the table's own they show what
-  no rule can know from the shape (`ceiling`).
-- ``own``: from the histogram itself, which is not private: a limit of what simulation can do.
-- ``pilot AHP-by-place`` and so on: from a private histogram of 4 % of ε by this method (`PILOTS`). The rest
-  of the budget is counted as the whole, in its favour: 4 % of ε increase an error ∝ 1/ε² by 8.5 %.
 
-The best is that of the committed rows of `which_wins`. Predictions from other orders of bins, from pilots and
-from the table itself have 13 methods.
+The best is that of the committed rows of `which_wins`.
 """
 
 from __future__ import annotations
@@ -31,18 +25,12 @@ from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import SIZES
 from hierdp.choosing import Shape, errors, scaled
 from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
-from hierdp.choosing.methods import released, ways_of_bins
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import SizeRuns
 from hierdp.data import AIRPORTS
 from hierdp.data.commuting import FILE, STATES
 from hierdp.demo import MAX_SIZE, UNKNOWN
-from hierdp.reproduce.runs import noise_for
-from hierdp.reproduce.zhang2014.data import REBUILT
 from hierdp.tables import GroupSizes, flows, group_sizes
-from hierdp.tables.binning import Histogram
-
-RESULTS = Path(__file__).parent / "results" / "recommended.parquet"
 
 CLOSE = 1.1
 """How far from the best a good recommendation may be."""
@@ -111,62 +99,37 @@ def by_aircraft(path: Path) -> GroupSizes:
     )  # fmt: skip
 
 
-def by_order(how: str, case: Any) -> Shape | None:
-    """The same bins, sorted or shuffled, of the files as they are."""
-    if case.data in REBUILT:
-        return None
-    counts = np.sort(case.counts.ravel())[::-1]
-    if how == "shuffled":
-        counts = np.random.default_rng(0).permutation(counts)
-    return Shape("bins", lambda _: counts.reshape(case.counts.shape))
-
-
-def by_pilot(method: str, case: Any) -> Shape:
-    """A private histogram of a share of ε, not negative and whole: its running sums are rounded."""
-    noise = noise_for(0, "pilot", method, case.data, case.epsilon)
-    made, _ = released(Histogram.of(case.counts), ways_of_bins()[method], case.epsilon * PILOT, noise)
-    sums = np.rint(np.cumsum(np.maximum(made, 0))).astype(np.int64)
-    counts = np.diff(sums, prepend=0)
-    counts[0] += sums[-1] == 0  # methods need a person
-    counts = counts.reshape(case.counts.shape)
-    return Shape("bins", lambda _: counts)
-
-
-PILOT, PILOTS = 0.04, ("AHP-by-place", "DAWA", "DAWA for bins", "PrivTree", "non-negative H_b^c")
-
-BY = ("shape", "other", "sorted", "shuffled", "own", *(f"pilot {method}" for method in PILOTS))
+BY = ("shape", "other")
 
 
 def shape_of(by: str, kind: str, case: Any, data: Path, elsewhere: Path | None) -> Shape | None:
     """What a case is predicted from; None if there is nothing of this kind."""
     if by == "other":
         return None if elsewhere is None else by_other(kind, case, data, elsewhere)
-    if by in ("sorted", "shuffled"):
-        return by_order(by, case) if kind == "histograms" else None
-    if by == "own" or by.startswith("pilot "):
-        if kind != "histograms":
-            return None
-        return by_pilot(by[6:], case) if by != "own" else Shape("bins", lambda _: case.counts)
     return by_shape(kind, case)
 
 
-def chosen(shape: Shape, by: str, case: Any, runs: int) -> Iterator[dict[str, Any]]:
+def named(by: str, case: Any) -> dict[str, Any]:
+    """What identifies a case."""
+    at = float(getattr(case, "at", np.nan))
+    return {"by": by, "figure": getattr(case, "figure", ""), "data": case.data, "at": at,
+            "epsilon": case.epsilon}  # fmt: skip
+
+
+def chosen(shape: Shape, about: dict[str, Any], runs: int) -> Iterator[dict[str, Any]]:
     """The predicted errors of a case's methods: a row for each level, metric and method."""
     import pandas as pd
 
     delta = DELTA if shape.kind == "flows" else None  # the rows of groups are those of ε-DP
-    found = pd.DataFrame([each._asdict() for each in errors(shape, case.epsilon, delta, runs)])
+    found = pd.DataFrame([each._asdict() for each in errors(shape, about["epsilon"], delta, runs)])
     each = found.groupby(["level", "metric", "method"], sort=False).error.agg(["mean", "count"])
     each = each["mean"][each["count"] == runs]  # a method may be too slow on some tables
     for (level, metric, method), error in each.items():
-        yield {
-            "by": by, "figure": getattr(case, "figure", ""), "data": case.data,
-            "at": float(getattr(case, "at", np.nan)), "epsilon": case.epsilon, "level": level,
-            "metric": metric, "method": method, "predicted": error,
-        }  # fmt: skip
+        yield about | {"level": level, "metric": metric, "method": method, "predicted": error}
 
 
 KEYS = ["figure", "data", "at", "epsilon", "level", "metric"]
+KEY = ("by", *KEYS, "method")
 
 
 def measured() -> Any:
@@ -186,47 +149,30 @@ def hits(predicted: Any) -> Any:
     return both.loc[best].reset_index(drop=True)
 
 
-def ceiling(predicted: Any) -> float:
-    """The share of histograms, as they are, sorted and shuffled, that one method can be good for.
-
-    All three have the same shape, so any rule that sees only the shape names the same method for them.
-    """
-    import pandas as pd
-
-    orders = predicted[predicted.by.isin(("sorted", "shuffled"))].assign(at=-1.0)
-    floor = orders.predicted.clip(lower=TINY)
-    orders["times"] = floor / floor.groupby([orders[name] for name in ("by", *KEYS)]).transform("min")
-    own = measured()
-    own = own[(own.kind == HISTOGRAMS) & own.data.isin(orders.data)].assign(by="own")
-    both = pd.concat([orders, own])
-    good = (both.times <= CLOSE).groupby([both[name] for name in (*KEYS, "method")]).sum()
-    return float(good.groupby(level=KEYS).max().mean() / 3)
-
-
 def run(
     *,
+    known: Any,
     data: Annotated[Path, "a folder with the data"] = DATA,
     elsewhere: Annotated[Path | None, "a folder with public tables of the same kinds"] = None,
-    results: Annotated[Path, "a file for the predictions, which grows"] = RESULTS,
     runs: int = 5,
     by: Annotated[tuple[str, ...], f"of: {', '.join(BY)}"] = BY,
     only: Annotated[tuple[str, ...], "of: sizes, flows, histograms"] = ("sizes", "flows", "histograms"),
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Any]:
     import pandas as pd
 
-    made = pd.read_parquet(results) if results.exists() else pd.DataFrame()
+    cases = known[[*KEY[:5]]].astype({"at": float, "epsilon": float}).fillna({"at": -1.0})
+    done = set(cases.itertuples(index=False, name=None))
     for way in by:
         for kind in only:
             for case in KINDS[kind][0](data, 0):
-                if (shape := shape_of(way, kind, case, data, elsewhere)) is None:
-                    continue
-                rows = pd.DataFrame(list(chosen(shape, way, case, runs)))
-                here = list(rows.columns[:5])
-                old = made if made.empty else made[~made[here].fillna(-1).apply(tuple, axis=1).isin(
-                    set(rows[here].fillna(-1).apply(tuple, axis=1)))]  # fmt: skip
-                made = pd.concat([old, rows], ignore_index=True)
-                made.to_parquet(results, index=False)
-    found = hits(made)
-    for (way, kind), group in found.groupby(["by", "kind"], sort=False):
-        good = group.times <= CLOSE
-        yield {"by": way, "kind": kind, "settings": len(group), "within 10 %": float(good.mean())}
+                about = named(way, case)
+                at = -1.0 if np.isnan(about["at"]) else about["at"]
+                shape = shape_of(way, kind, case, data, elsewhere)
+                if shape is not None and tuple((about | {"at": at}).values()) not in done:
+                    yield pd.DataFrame(list(chosen(shape, about, runs)))
+
+
+def summary(rows: Any) -> Any:
+    """How many settings there are, and the share whose method is within `CLOSE` of the best."""
+    times = hits(rows).groupby(["by", "kind"], sort=False).times
+    return times.agg(settings="size", within=lambda each: (each <= CLOSE).mean()).reset_index()

@@ -9,10 +9,9 @@ from hierdp import leaving
 
 leaving.if_command()
 
-import importlib
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hierdp.api import release as release
@@ -60,6 +59,7 @@ _WHERE = {
     "verify": "hierdp.verification.verify",
 }
 __all__ = list(_WHERE)
+__version__: str
 
 
 def _refuse_others() -> None:
@@ -107,8 +107,7 @@ def _overwritten(package: str, folder: str) -> str:
 _refuse_others()
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name on first use, so that importing hierdp is fast."""
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'hierdp' has no attribute {name!r}")
+if not TYPE_CHECKING:
+    from models.on_demand import on_demand
+
+    __getattr__, __dir__ = on_demand(__name__, __all__, _WHERE)

@@ -49,6 +49,7 @@ def release(
         lies beside the table.
     without_account : str, optional
         Why the release is charged to no account, although one lies beside the table; the manifest says it.
+        With `account`: why it is not charged to the other accounts there, with their names.
     confidence : float, optional
         If given, each count has an interval in the columns `lower` and `upper`, which covers the true count
         with at least this probability, at no further budget; see docs/intervals.md. Unlike the commands,
@@ -102,10 +103,9 @@ def release(
         made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
         made = replace(made, without_account=without_account, simulating=simulating)
         return made if confidence is None else with_intervals(made, confidence, simultaneous)
-    if without_account is not None:
-        raise InputError("the release is charged to an account: leave out `without_account`")
     if not isinstance(account, Account):
         raise InputError(f"account must be an Account(path), not {type(account).__name__}")
+    refuse_uncharged(source, without_account, account)
     if not isinstance(noise, ExactNoise | None):
         raise InputError(
             "simulated noise protects nobody, so it cannot be charged to an account; leave out one of the two"
@@ -118,7 +118,8 @@ def release(
         check_charged(made.ledger, loss)
         if confidence is not None:
             made = with_intervals(made, confidence, simultaneous)
-    return replace(made, charge=charging.entry, simulating=simulating)
+    charge = charging.entry
+    return replace(made, charge=charge, without_account=without_account, simulating=simulating)
 
 
 def name_of(source: Any) -> str | None:

@@ -16,7 +16,6 @@ from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.noise import Noise
 from hierdp.record.release import Release
 from hierdp.reports import page as report
-from hierdp.reports import plots
 from hierdp.tables import Flows, GroupSizes
 from hierdp.verification import sections as verification
 from hierdp.verification.table import Verification
@@ -101,37 +100,31 @@ def run(noise: Noise | None = None, time_limit: float = SECONDS) -> Demo:
 
 
 def write(demo: Demo, path: Path, overwrite: bool) -> None:
-    """Write both releases, the verification, the report and its figure."""
+    """Write both releases, the verification and the report."""
     with folder.appearing(path, overwrite) as aside:
         for release, (name, title) in zip((demo.sizes, demo.flows), RELEASES.items(), strict=True):
             (aside / name).mkdir()
             release.fill(aside / name, title=title)
         demo.found.frame().to_parquet(aside / "verification.parquet", index=False)
-        picture(demo).savefig(aside / "demo.png", dpi=150)
         (aside / "report.html").write_text(page(demo), encoding="utf-8")
-
-
-def picture(demo: Demo) -> Any:
-    """A figure with the errors by level of both releases, and the time by backend."""
-    drawn, panels = plots.figure(15, 4.4, panels=3)
-    _draw_errors(demo, panels[0], panels[1])
-    plots.time_by_backend(panels[2], demo.found.frame())
-    return drawn
 
 
 def page(demo: Demo) -> str:
     """The report as an HTML page."""
-    drawn, panels = plots.figure(11, 3.2, panels=2)
-    _draw_errors(demo, *panels)
     public = report.Section(
         "What is taken as public",
         [f"Regions: {TIMETABLE}. Groups: {AIRCRAFT}. Other counts of flights are protected."],
     )
+    sizes, flows = (errors.drop(columns="level") for errors in (demo.size_errors, demo.flow_errors))
+    of_sizes = f"Group sizes, M_c^dp, ε = {EPSILON:g}: mean L1 error of a region, in groups"
+    of_flows = f"Origin/destination, InfTDA, ε = {EPSILON:g}, δ = {DELTA:g}: largest error, in flights"
     errors = report.Section(
         "Error by level",
         ["True counts are public here, so the errors can be shown; a report on private data has none."],
-        plots.svg(drawn),
-        [demo.size_errors, demo.flow_errors],
+        pictures=[
+            report.Bars(of_sizes, sizes, "l1_per_region"),
+            report.Bars(of_flows, flows, "max_error"),
+        ],
     )
     manifests = [release.manifest() for release in (demo.sizes, demo.flows)]
     warnings = [text for manifest in manifests if (text := manifest["warning"])]
@@ -144,17 +137,3 @@ def page(demo: Demo) -> str:
         verification.solves_section(demo.found),
     ]
     return report.page("hierdp: the flights from New York, 2013", sections, warnings[:1])
-
-
-def _draw_errors(demo: Demo, left: Any, right: Any) -> None:
-    by_region = demo.size_errors
-    levels = [f"{row['name']} ({row['regions']})" for row in by_region.to_dict("records")]
-    title = f"Group sizes, M_c^dp, ε = {EPSILON:g}"
-    plots.error_by_level(
-        left, levels, by_region.l1_per_region.tolist(), title, "mean L1 error per region (groups)"
-    )
-    title = f"Origin/destination, InfTDA, ε = {EPSILON:g}, δ = {DELTA:g}"
-    names = [name.replace(" × ", "\n") for name in demo.flow_errors["name"]]
-    plots.error_by_level(
-        right, names, demo.flow_errors.max_error.tolist(), title, "largest error of a count (flights)"
-    )

@@ -8,6 +8,9 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+MOST_NAMES = 12
+"""As many names are listed in full; of more, the closest."""
+
 
 class InputError(ValueError):
     """Bad input; the message says what is wrong, where, and what to do.
@@ -81,7 +84,7 @@ def unknown_column(name: object, columns: Iterable[str], where: str = "the data"
     return InputError(f"no column {name!r} in {where}; its columns are {listed(there, most=30)}{hint}")
 
 
-def unknown_name(name: object, known: Iterable[str], what: str = "unknown name", most: int = 12) -> str:
+def unknown_name(name: object, known: Iterable[str], what: str = "unknown name") -> str:
     """What is wrong with a name, and which names there are: all of them, the closest, or how many.
 
     Examples
@@ -100,8 +103,8 @@ def unknown_name(name: object, known: Iterable[str], what: str = "unknown name",
     ]
     near = near or [one for one in there if text in one.casefold()][:3]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
-    if len(there) <= most:
-        names = f"here are {listed(there, most)}"
+    if len(there) <= MOST_NAMES:
+        names = f"here are {listed(there, MOST_NAMES)}"
     elif near:
         return f"{what} {name!r}; {hint}"
     else:

@@ -71,7 +71,7 @@ def explain(folder: str | Path, limit: int | None = None) -> Explanation:
     Parameters
     ----------
     folder : path
-        What `hierdp release` or `hierdp repair` wrote, also in an older version.
+        What `hierdp release` or `hierdp repair` wrote.
     limit : int, optional
         Memory limit for reading the manifest, in bytes. Default: what its size justifies.
 
@@ -137,11 +137,7 @@ def _about(manifest: Mapping[str, Any], releases: str) -> Section:
 def _whom(budget: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
     change, *_ = ledger.neighbours.split("; ")
     bound = budget.get("person") or budget.get("bounded_row")
-    protects = budget.get("protects")
-    if protects:
-        yield f"Protected is {protects}."
-    else:
-        yield "The manifest is of an older version, which protects one row of the table."
+    yield f"Protected is {budget['protects']}."
     yield f"The promise is about any two tables that differ in one such step: {change}."
     if bound and bound["spends_are_for"] == "one row":
         yield (
@@ -294,10 +290,7 @@ def _exceptions(manifest: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
             yield f"{_sentence(one)} They are true answers, and no ε covers what they reveal."
         else:
             yield f"Published exactly, and not protected: {one}."
-    public = manifest.get("taken_as_public")
-    if public is None:
-        yield "The manifest, of an older version, does not say where regions and groups come from."
-    for name, source in (public or {}).items():
+    for name, source in manifest["taken_as_public"].items():
         yield f"Taken as public: {name.replace('_', ' ')}, {source}."
     for spend in ledger.spends:
         if spend.delta is not None:
@@ -305,7 +298,7 @@ def _exceptions(manifest: Mapping[str, Any], ledger: Ledger) -> Iterator[str]:
                 f"A threshold hides cells ({spend.noise}). With probability at most {_up(spend.delta)} (this "
                 "is what δ pays for), a cell appears that is in only one of the two tables."
             )
-    for caution in manifest.get("cautions") or ():
+    for caution in manifest["cautions"]:
         yield f"Warning: {_sentence(str(caution))}"
     yield "All options of the release are public, and were to be chosen without the data."
 
@@ -336,6 +329,8 @@ def _spent(manifest: Mapping[str, Any], ledger: Ledger, signed: bool) -> Iterato
             f"Charged to the account of {account['data']!r}, as its entry {account['entry']} (digest "
             f"{str(account['digest'])[:16]}…). The account limits what all its releases cost together."
         )
+        if why:
+            yield f"Charged to no other account. The publisher's reason: {_sentence(str(why))}"
     elif why:
         yield f"Charged to no account. The publisher's reason: {_sentence(str(why))}"
     else:

@@ -13,6 +13,7 @@ from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import ERROR, NOISE, Expected
 from hierdp.mechanisms.option import check_options, keywords_of
+from hierdp.privacy.account import refuse_protected
 from hierdp.privacy.budget import check_epsilon
 
 LEAST, MOST = 1e-6, 1e4
@@ -32,6 +33,7 @@ def plan(
     standard_error: float | None = None,
     at: str | None = None,
     confidence: float | None = None,
+    public: str | None = None,
     **options: Any,
 ) -> Expected:
     """What to expect of a release, for every mechanism for which mathematics tells it without data.
@@ -50,6 +52,8 @@ def plan(
         method. Default: the last level; for `range-query`, the best method.
     confidence : float, optional
         Adds a column `interval_width`; see `with_widths`.
+    public : str, optional
+        Why the tables of options, such as `like`, are public although they have an account.
     **options
         The shape of the hierarchy and the method: see `hierdp plan MECHANISM --help`.
 
@@ -76,7 +80,11 @@ def plan(
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
     expected = MECHANISMS[mechanism].expecting
-    check_options(mechanism, keywords_of(expected), options)
+    keywords = keywords_of(expected)
+    check_options(mechanism, keywords, options)
+    for name, value in options.items():
+        if keywords[name].option.form == "table":
+            refuse_protected(value, public)
     if options.get("largest") and not options.get("optimize"):
         raise InputError("`largest` says how to optimize: give `optimize`, too")
     if (epsilon is None) == (standard_error is None):

@@ -122,12 +122,11 @@ class PublishedRelease:
         *,
         public_key: str | Path | None = None,
         account: str | Path | None = None,
-        all_steps: bool = False,
     ) -> list[CheckResult]:
         """Check it from its files alone; see `hierdp.checking.check`."""
         from hierdp.checking import check
 
-        return check(self.path, fingerprint, self.limit, public_key, account, all_steps)
+        return check(self.path, fingerprint, self.limit, public_key, account)
 
     def repair(self, method: str, **options: Any) -> Release:
         """Post-process its measurements by another method, at no further budget; see `hierdp.same_noise`.

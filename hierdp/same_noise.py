@@ -233,4 +233,4 @@ def measured(made: Release) -> Written:
     """A release in memory, as `post_processed` takes it."""
     assert isinstance(made.measurements, Measurements)
     about = {"mechanism": made.mechanism, "settings": made.settings, "budget": made.ledger.as_dict()}
-    return Written({**about, "measurements": 1}, made.counts, dict(made.regions), made.measurements)
+    return Written(about, made.counts, dict(made.regions), made.measurements)

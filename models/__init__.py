@@ -6,8 +6,7 @@ and a `certificate(x)` that proves an answer optimal or bounds how far it is fro
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from models.block_inference import BlockInference as BlockInference
@@ -86,11 +85,11 @@ _WHERE = {
 }
 
 __all__ = list(_WHERE)
+__version__: str
 __distribution__ = "hierdp"  # `hierdp` refuses a package of this name without it
 
 
-def __getattr__(name: str) -> Any:
-    """Load a model on first use, so that one model's kernels do not load all the others'."""
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'models' has no attribute {name!r}")
+if not TYPE_CHECKING:  # so one model's kernels do not load all the others'
+    from models.on_demand import on_demand
+
+    __getattr__, __dir__ = on_demand(__name__, __all__, _WHERE)

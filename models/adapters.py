@@ -22,9 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import door, exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
-from models.arithmetic.runs import marks_of
 from models.change_points import ChangePoints
 from models.claim import Claim
 from models.clustering import Clustering
@@ -32,6 +31,7 @@ from models.isotonic import Isotonic
 from models.min_cost_flow import MinCostFlow
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
+from models.runs import marks_of
 from models.wasserstein_distance import WassersteinDistance
 
 
@@ -56,8 +56,8 @@ def isotonic_regression(
     >>> isotonic_regression([1, 1, 4], [3, 1, 4]).certificate().optimal
     False
     """
-    x, y = np.asarray(x), np.asarray(y)
-    weights = None if weights is None else np.asarray(weights)
+    x, y = door.numbers("x", x), door.numbers("y", y)
+    weights = None if weights is None else door.numbers("weights", weights)
     if not increasing:
         x, y, weights = x[::-1], y[::-1], None if weights is None else weights[::-1]
     ends = [float(end(part)) for part in (x, y) for end in (np.min, np.max)]
@@ -74,7 +74,7 @@ def isotonic_estimator(
     """A fitted ``sklearn.isotonic.IsotonicRegression``, with the data that it was fitted to.
 
     Entries of y with the same X get one value, so the model has their weighted mean, and the sum of their
-    weights.
+    weights. Those of weight 0 cost nothing, and are left out.
 
     Examples
     --------
@@ -85,9 +85,15 @@ def isotonic_estimator(
     >>> isotonic_estimator(Fitted(), [1, 1, 2], [3, 1, 5]).certificate().optimal
     True
     """
-    places, at = np.unique(np.ravel(X), return_inverse=True)
-    y = np.asarray(y, float)
-    sample_weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
+    X = np.ravel(X)
+    y = door.in_floats("y", y)
+    sample_weight = (
+        np.ones(y.size) if sample_weight is None else door.in_floats("sample_weight", sample_weight)
+    )
+    if (sample_weight < 0).any():
+        raise ValueError(f"sample_weight has {sample_weight.min()}: weights must be at least 0")
+    X, y, sample_weight = (part[sample_weight > 0] for part in (X, y, sample_weight))
+    places, at = np.unique(X, return_inverse=True)
     weights = np.bincount(at, sample_weight)
     means = np.bincount(at, sample_weight * y) / weights
     return isotonic_regression(
@@ -115,7 +121,8 @@ def kmeans1d(clusters: ArrayLike, array: ArrayLike, k: int) -> Claim:
     ValueError
         If a value lies between two of another cluster: exchanging them would cost less.
     """
-    values, labels = np.asarray(array), np.asarray(clusters)
+    values = door.data("array", array)
+    labels = door.whole("clusters", clusters, values.shape)
     order = np.lexsort((labels, values))
     values, labels = values[order], labels[order]
     starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
@@ -146,16 +153,18 @@ def ruptures(
     Raises
     ------
     ValueError
-        If not exactly one of `n_bkps` and `pen` is given, or the last break is not the signal's length.
+        If not exactly one of `n_bkps` and `pen` is given, or the breaks do not rise to the signal's length.
     """
     if (n_bkps is None) == (pen is None):
         raise ValueError("give n_bkps or pen, as to predict: one of them")
-    n = len(np.asarray(signal))
-    if list(bkps)[-1:] != [n]:
+    n, breaks = len(np.asarray(signal)), door.whole("bkps", bkps, (len(bkps),)).tolist()
+    if breaks[-1:] != [n]:
         raise ValueError(f"the last break must be {n}, the length of the signal")
+    if any(b <= a for a, b in pairwise([0, *breaks])):
+        raise ValueError(f"the breaks must be above 0 and rise, not {breaks}")
     clusters = None if n_bkps is None else n_bkps + 1
     model = ChangePoints(signal, clusters, 0 if pen is None else pen, min_size, jump)
-    return Claim(model, marks_of(np.array([0, *bkps[:-1]]), n))
+    return Claim(model, marks_of(np.array([0, *breaks[:-1]]), n))
 
 
 def linear_sum_assignment(
@@ -163,7 +172,8 @@ def linear_sum_assignment(
 ) -> Claim:
     """SciPy's ``linear_sum_assignment(cost_matrix, maximize)``.
 
-    For ``lap.lapjv``, the rows are ``range(rows)``.
+    A pair that costs infinity is forbidden (``-inf`` with `maximize`). For ``lap.lapjv``, the rows are
+    ``range(rows)``; leave out those that it did not assign, which it marks by -1.
 
     Examples
     --------
@@ -178,18 +188,35 @@ def linear_sum_assignment(
     Raises
     ------
     ValueError
-        If an entry of the matrix is not finite.
+        If an index is not that of a row or column, a pair is forbidden, or an entry is not a number.
     """
-    cost = exact.as_data("cost_matrix", cost_matrix, ndim=2)
+    cost = door.sides("cost_matrix", cost_matrix)
+    if cost.ndim != 2:
+        raise ValueError(f"cost_matrix must have 2 axes, got shape {cost.shape}")
     cost = exact.negated(cost) if maximize else cost
     rows, columns = cost.shape
+    allowed = cost < INFINITY
+    if not (cost > -INFINITY).all():
+        raise ValueError(
+            f"cost_matrix has {'inf' if maximize else '-inf'}: a pair must not be worth infinity"
+        )
     x = np.zeros(cost.shape, np.int64)
-    np.add.at(x, (np.asarray(row_ind), np.asarray(col_ind)), 1)
+    names = ("row_ind", "col_ind")
+    pairs = [door.whole(*part, np.shape(part[1])) for part in zip(names, (row_ind, col_ind), strict=True)]
+    for name, ind, size in zip(names, pairs, cost.shape, strict=True):
+        if ind.size and not 0 <= ind.min() <= ind.max() < size:
+            wrong = ind[(ind < 0) | (ind >= size)][0]
+            raise ValueError(f"{name} has {wrong}: it must be from 0 to {size - 1}")
+    np.add.at(x, tuple(pairs), 1)
+    if x[~allowed].any():
+        row, column = np.argwhere(~allowed & (x > 0))[0]
+        raise ValueError(f"row {row} and column {column} are paired, which cost_matrix forbids")
     each, few = np.arange(rows + columns), min(rows, columns)
-    tail, head = (part.ravel() for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
+    tail, head = (part[allowed] for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
     supply = np.repeat([1, -1], [rows, columns])
+    cost, chosen = cost[allowed], x[allowed]
     if rows == columns:
-        return Claim(MinCostFlow(tail, head, cost.ravel(), supply, np.ones(cost.size, int)), x.ravel())
+        return Claim(MinCostFlow(tail, head, cost, supply, np.ones(cost.size, int)), chosen)
     # The longer side is joined to one more node, which takes (or gives) as much as the shorter side has.
     longer, used = (each[rows:], x.sum(axis=0)) if rows < columns else (each[:rows], x.sum(axis=1))
     node = np.full(longer.size, rows + columns)
@@ -197,9 +224,8 @@ def linear_sum_assignment(
     supply[longer], supply[-1] = 0, -few if rows < columns else few
     ends = (longer, node) if rows < columns else (node, longer)
     tail, head = (np.append(one, more) for one, more in zip((tail, head), ends, strict=True))
-    every = exact.joined(cost.ravel(), 0) if cost.dtype != object else np.append(cost.ravel(), 0)
-    every = np.append(every[:-1], np.zeros(longer.size, every.dtype))
-    return Claim(MinCostFlow(tail, head, every, supply, np.ones(tail.size, int)), np.append(x, used))
+    every = np.append(cost, np.zeros(longer.size, cost.dtype))
+    return Claim(MinCostFlow(tail, head, every, supply, np.ones(tail.size, int)), np.append(chosen, used))
 
 
 def emd(
@@ -219,13 +245,15 @@ def emd(
     >>> emd([[1, 0], [1, 2]], [1, 3], [2, 2], [[0, 1], [1, 0]]).model
     MinCostFlow(tail=array([0, 0, 1, 1]), ...
     """
-    G, a, b, M = (np.asarray(part) for part in (G, a, b, M))
+    G, a, b, M = (door.data(*part) for part in (("G", G, 2), ("a", a), ("b", b), ("M", M, 2)))
+    if not (G.shape == M.shape == (a.size, b.size)):
+        raise ValueError(f"G has shape {G.shape}, M {M.shape}: both must be {(a.size, b.size)}, as a and b")
     rows, columns = M.shape
     each = np.arange(rows + columns)
     tail, head = (part.ravel() for part in np.meshgrid(each[:rows], each[rows:], indexing="ij"))
     prices = None if log is None else np.concatenate([np.asarray(log["u"]), np.asarray(log["v"])])
     if all(np.array_equal(part, np.rint(part)) and np.abs(part).max() < 2**62 for part in (G, a, b)):
-        witness = None if prices is None else {"potentials": np.append(prices[:rows], -prices[rows:])}
+        witness = None if prices is None else {"balance": np.append(prices[:rows], -prices[rows:])}
         supply = np.concatenate([a.astype(np.int64), -b.astype(np.int64)])  # -b of unsigned numbers wraps
         return Claim(MinCostFlow(tail, head, M.ravel(), supply), G.ravel().astype(np.int64), witness)
     place = np.tile(np.arange(tail.size), 2)
@@ -251,11 +279,11 @@ def emd2(cost: float, a: ArrayLike, b: ArrayLike, M: ArrayLike, log: Mapping[str
     >>> emd2(0.1, [0.5, 0.5], [0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], log).certificate().optimal
     False
     """
-    M, G, sides = (
-        np.asarray(M, float),
-        np.asarray(log["G"], float),
-        [np.asarray(part, float) for part in (a, b)],
-    )
+    sides = [door.in_floats("a", a), door.in_floats("b", b)]
+    shape = sides[0].size, sides[1].size
+    M, G = door.in_floats("M", M), door.in_floats("G", log["G"])
+    if not (G.shape == M.shape == shape):
+        raise ValueError(f"G has shape {G.shape}, M {M.shape}: both must be {shape}, as a and b")
     rows, columns = M.shape
     sums = [np.kron(np.eye(rows), np.ones(columns)), np.kron(np.ones(rows), np.eye(columns))]
     matrix = np.block([[np.ones((1, 1)), -M.ravel()[None]], [np.zeros((rows + columns, 1)), np.vstack(sums)]])
@@ -395,8 +423,8 @@ def linear_program(
     x: ArrayLike,
     c: ArrayLike,
     A: Any,
-    lower: ArrayLike,
-    upper: ArrayLike,
+    lower: Any,
+    upper: Any,
     bounds: tuple[ArrayLike, ArrayLike] = (0, INFINITY),
     integer: ArrayLike = False,
     squares: ArrayLike = 0,
@@ -413,15 +441,16 @@ def linear_program(
     >>> prove(claim.model, claim.x).optimal
     True
     """
-    matrix = scipy.sparse.csr_matrix(A)
-    rows, columns = matrix.shape
+    matrix = door.sparse("A", A)
+    columns = matrix.shape[1]
     whole = np.broadcast_to(np.asarray(integer, bool), columns)
-    x = np.asarray(x)
+    x = door.numbers("x", x, (columns,))
     if x.dtype.kind == "f":
         x = np.where(whole & (np.abs(x - np.rint(x)) <= FEASIBILITY_TOLERANCE), np.rint(x), x)
         whole_answer = whole.all() and np.array_equal(x, np.rint(x))
         x = x.astype(np.int64) if whole_answer and np.abs(x).max(initial=0) < 2**62 else x
-    low, high = (np.broadcast_to(np.asarray(side), columns) for side in bounds)
+    names = ("the lower bounds", "the upper bounds")
+    low, high = (np.broadcast_to(door.sides(*side), columns) for side in zip(names, bounds, strict=True))
     # Blocks are whole or not as a whole: one for each stretch of variables of a kind.
     cuts = [0, *(1 + np.flatnonzero(whole[1:] != whole[:-1])).tolist(), columns]
     blocks = [
@@ -429,19 +458,20 @@ def linear_program(
         for k, (a, b) in enumerate(pairwise(cuts))
         if b > a
     ]
-    least, most = (np.broadcast_to(np.asarray(side), rows) for side in (lower, upper))
-    terms = [Term("linear", np.arange(columns), np.asarray(c))]
-    bent = np.flatnonzero(np.broadcast_to(np.asarray(squares), columns))
+    c, squares = (
+        np.broadcast_to(door.numbers(name, part), columns) for name, part in (("c", c), ("squares", squares))
+    )
+    terms, bent = [Term("linear", np.arange(columns), c)], np.flatnonzero(squares)
     if bent.size:
-        terms.append(Term("quadratic", bent, np.broadcast_to(np.asarray(squares), columns)[bent]))
-    return Claim(Program("linear program", blocks, [Rows("A", matrix, least, most)], terms), x)
+        terms.append(Term("quadratic", bent, squares[bent]))
+    return Claim(Program("linear program", blocks, [Rows("A", matrix, lower, upper)], terms), x)
 
 
 def linprog(
     res: Any, c: ArrayLike, A_ub: Any = None, b_ub: ArrayLike | None = None, A_eq: Any = None,
-    b_eq: ArrayLike | None = None, bounds: Any = (0, None),
+    b_eq: ArrayLike | None = None, bounds: Any = (0, None), integrality: ArrayLike | None = None,
 ) -> Claim:  # fmt: skip
-    """SciPy's ``linprog(c, A_ub, b_ub, A_eq, b_eq, bounds)``: its marginals are the prices.
+    """SciPy's ``linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, integrality=…)``: its marginals are the prices.
 
     Examples
     --------
@@ -449,31 +479,69 @@ def linprog(
     >>> problem = dict(c=[-1, -2], A_ub=[[1, 1], [1, 3]], b_ub=[4, 6])
     >>> linprog(theirs(**problem), **problem).certificate().optimal
     True
+
+    Raises
+    ------
+    ValueError
+        If the result has no answer, or bounds or integrality have another form than SciPy takes.
     """
-    given = [(A_ub, b_ub, False), (A_eq, b_eq, True)]
-    parts = [
-        (scipy.sparse.csr_matrix(A), np.ravel(np.asarray(b)), equal) for A, b, equal in given if A is not None
-    ]
     size = np.size(c)
-    matrix = scipy.sparse.vstack([A for A, *_ in parts] or [scipy.sparse.csr_matrix((0, size))])
-    upper = np.concatenate([[], *(b for _, b, _ in parts)])
-    lower = np.concatenate([[], *(b if equal else np.full(b.size, -INFINITY) for _, b, equal in parts)])
-    limits = [bounds] * size if np.ndim(bounds) == 1 and len(bounds) == 2 else list(bounds)
-    ends = [
-        np.array([open_ if pair[k] is None else pair[k] for pair in limits], float)
-        for k, open_ in enumerate((-INFINITY, INFINITY))
-    ]
+    rows = []
+    for A, b, equal in ((A_ub, b_ub, False), (A_eq, b_eq, True)):
+        if A is not None:
+            right = door.sides("b_eq" if equal else "b_ub", b).ravel()
+            rows.append((A, right if equal else np.full(right.size, -INFINITY), right))
+    claim = _of_rows(res, c, rows, _box(bounds, size), integrality)
+    if claim.model.integer.any():
+        return claim  # the marginals are those of the program with all whole variables fixed
+    found = [part for part, A in ((res.ineqlin, A_ub), (res.eqlin, A_eq)) if A is not None]
+    return claim._replace(witness={"prices": np.concatenate([[], *(part.marginals for part in found)])})
+
+
+def _box(bounds: Any, size: int) -> tuple[ArrayLike, ArrayLike]:
+    """The bounds of SciPy's ``linprog``: one pair, or a pair for each variable; None is no bound."""
+    pairs: list[Any] = [(0, None)] if bounds is None else list(bounds)
+    if len(pairs) == 2 and all(end is None or np.ndim(end) == 0 for end in pairs):
+        pairs = [pairs]
+    pairs = pairs * size if len(pairs) == 1 else pairs
+    if len(pairs) != size or any(np.size(pair) != 2 for pair in pairs):
+        raise ValueError(f"bounds must be a pair, or a pair for each of the {size} variables")
+    low, high = zip(*pairs, strict=True)
+    return (
+        [-INFINITY if end is None else end for end in low],
+        [INFINITY if end is None else end for end in high],
+    )
+
+
+def _of_rows(
+    res: Any, c: ArrayLike, rows: list[Any], box: tuple[ArrayLike, ArrayLike], integrality: ArrayLike | None
+) -> Claim:
+    """The claim of a result of SciPy's; `rows` are triples (A, lower, upper)."""
+    size = np.size(c)
+    whole = np.broadcast_to(np.asarray(0 if integrality is None else integrality), size)
+    if not np.isin(whole, (0, 1)).all():
+        raise ValueError("semi-continuous variables (integrality 2 and 3) are not supported")
     if res.x is None:
-        raise ValueError(f"linprog found no answer: {res.message}")
-    claim = linear_program(res.x, c, matrix, lower, upper, (ends[0], ends[1]))
-    kinds = [res.eqlin if equal else res.ineqlin for *_, equal in parts]
-    return claim._replace(witness={"prices": np.concatenate([[], *(one.marginals for one in kinds)])})
+        raise ValueError(f"the result has no answer: {res.message}")
+    parts = [
+        door.sparse("A", A if scipy.sparse.issparse(A) else np.atleast_2d(door.numbers("A", A)))
+        for A, *_ in rows
+    ]
+    matrix = scipy.sparse.vstack(parts or [scipy.sparse.csr_matrix((0, size))])
+    sides = []
+    for name, *ends in (("lower", *(low for _, low, _ in rows)), ("upper", *(high for *_, high in rows))):
+        each = [
+            np.broadcast_to(door.sides(name, end), part.shape[0])
+            for end, part in zip(ends, parts, strict=True)
+        ]
+        sides.append(exact.together(each))
+    return linear_program(res.x, c, matrix, sides[0], sides[1], box, whole == 1)
 
 
 def milp(
-    res: Any, c: ArrayLike, *, integrality: ArrayLike = 0, bounds: Any = None, constraints: Any = ()
+    res: Any, c: ArrayLike, *, integrality: ArrayLike | None = None, bounds: Any = None, constraints: Any = ()
 ) -> Claim:
-    """SciPy's ``milp(c, integrality=…, bounds=…, constraints=…)``, with ``Bounds`` and ``LinearConstraint``.
+    """SciPy's ``milp(c, integrality=…, bounds=…, constraints=…)``, in all the forms that SciPy takes.
 
     It returns no dual values: `solvers.prove` finds prices. They may leave a gap, which bounds what the
     answer misses.
@@ -486,20 +554,29 @@ def milp(
     >>> from solvers import prove
     >>> prove(claim.model, claim.x).optimal
     True
+
+    Raises
+    ------
+    ValueError
+        If the result has no answer, or a variable is semi-continuous.
     """
-    size = np.size(c)
-    given = list(constraints) if isinstance(constraints, list | tuple) else [constraints]
-    rows = [(scipy.sparse.csr_matrix(np.atleast_2d(one.A) if not scipy.sparse.issparse(one.A) else one.A),
-             one.lb, one.ub) for one in given]  # fmt: skip
-    matrix = scipy.sparse.vstack([A for A, *_ in rows] or [scipy.sparse.csr_matrix((0, size))])
-    sides = [
-        np.concatenate([[], *(np.broadcast_to(row[k], row[0].shape[0]) for row in rows)]) for k in (1, 2)
-    ]
-    box = (0, INFINITY) if bounds is None else (bounds.lb, bounds.ub)
-    whole = np.broadcast_to(np.asarray(integrality), size)
-    if not np.isin(whole, (0, 1)).all():
-        raise ValueError("semi-continuous variables (integrality 2 and 3) are not supported")
-    return linear_program(res.x, c, matrix, sides[0], sides[1], box, whole == 1)
+
+    def is_one(part: Any) -> bool:
+        """Whether this is one constraint, and not a sequence of them."""
+        return hasattr(part, "A") or (len(part) in (2, 3) and np.ndim(_dense(part[0])) == 2)
+
+    def triple(part: Any) -> tuple[Any, Any, Any]:
+        A, low, high = (part.A, part.lb, part.ub) if hasattr(part, "A") else (*part, INFINITY)[:3]
+        return A, low, high
+
+    given = [constraints] if is_one(constraints) else list(constraints)
+    box: Any = (0, INFINITY) if bounds is None else bounds
+    box = (box.lb, box.ub) if hasattr(box, "lb") else tuple(box)
+    return _of_rows(res, c, [triple(part) for part in given], box, integrality)
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else getattr(matrix, "A", matrix)
 
 
 def highs(solver: Any) -> Claim:
@@ -562,13 +639,20 @@ def reconciliation(
     >>> reconciliation([12, 5, 7], S, [12, 3, 6]).certificate().optimal
     False
     """
-    S, y_hat, y = (np.asarray(part, float) for part in (S, y_hat, y_tilde))
+    S = door.in_floats("S", S)
     n, m = S.shape
+    y_hat, y = (door.in_floats(name, part) for name, part in (("y_hat", y_hat), ("y_tilde", y_tilde)))
+    for name, part in (("y_hat", y_hat), ("y_tilde", y)):
+        if part.shape != (n,):
+            raise ValueError(f"{name} has shape {part.shape}; S has {n} rows")
+    variance = door.in_floats("variance", variance)
+    if variance.ndim == 2 and not (variance.shape == (n, n) and np.array_equal(variance, variance.T)):
+        raise ValueError(f"a matrix of covariances must be symmetric, of shape {(n, n)}")
     if not np.array_equal(S[n - m :], np.eye(m)):
         raise ValueError("the last rows of S must be the identity: the bottom series themselves")
-    joint = np.ndim(variance) == 2
-    factor = np.linalg.cholesky(np.asarray(variance, float)) if joint else np.eye(0)
-    variances = (factor**2).sum(axis=1) if joint else np.broadcast_to(np.asarray(variance, float), n)
+    joint = variance.ndim == 2
+    factor = np.linalg.cholesky(variance) if joint else np.eye(0)
+    variances = (factor**2).sum(axis=1) if joint else np.broadcast_to(variance, n)
     # An answer of 0 costs no less than the best one, so none is further from the forecasts than these limits.
     cost = float((np.linalg.solve(factor, y_hat) ** 2).sum() if joint else (y_hat * y_hat / variances).sum())
     reach = 1 + 2 * np.abs(y_hat) + 2 * np.sqrt(cost * variances)

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import effects, exact, rounding
-from models.arithmetic.answers import answer_of, tolerance_for, too_far
+from models.arithmetic import door, effects, exact, rounding
+from models.arithmetic.answers import tolerance_for, too_far
 from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
 from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly, judge_floats
@@ -21,9 +21,7 @@ from models.programs.terms import INFINITY, Block, Rows, Term
 from models.programs.trees import children_sums
 from models.synthetic import heavy_tailed, noise, random_noisy
 from models.tree import Tree
-from models.witnesses.arrays import exact_array, real_array
 from models.witnesses.block_squares import dual_bound, in_floats, squares
-from models.witnesses.tree_sums import consistent
 from models.workload import Workload, answers_of_nodes
 
 
@@ -140,7 +138,7 @@ class BlockInference:
         An answer's price is 2w(y − a), where a is the answer at the histogram that minimizes the
         Lagrangian at the nodes' prices.
         """
-        price = exact_array(witness, "prices", self.shape)
+        price = door.exact_array(witness, "prices", self.shape)
         if price is None:
             raise ValueError("the witness holds no 'prices'")
         tree, workload = self.tree, self.workload
@@ -159,7 +157,7 @@ class BlockInference:
 
     def objective(self, x: Any) -> Number:
         """Σ w ‖Q x − y‖²; a `Fraction` where noisy answers and x are exact (even if weights are floats)."""
-        x = answer_of(x, self.shape, integer=False)
+        x = door.answer(x, self.shape, integer=False)
         return exact.as_objective(self._cost(x), self._exactly(x))
 
     def _cost(self, x: Array) -> Fraction:
@@ -171,12 +169,12 @@ class BlockInference:
 
     def violations(self, x: Any) -> list[str]:
         """Cells of inner nodes that differ from the sum over the children; of floats, over the leaves."""
-        x = answer_of(x, self.shape, integer=False)
+        x = door.answer(x, self.shape, integer=False)
         return self._broken(x, self._near(x))
 
     def _near(self, x: Array) -> Array:
         """The feasible answer that x stands for: of floats, the sums of its leaves."""
-        return x if exact.is_exact(x) else consistent(self.tree, x)
+        return x if exact.is_exact(x) else self.tree.consistent(x)
 
     def _broken(self, x: Array, near: Array) -> list[str]:
         slack, inner = tolerance_for(x, self.data[0]), self.tree.internal
@@ -188,7 +186,7 @@ class BlockInference:
         return [
             f"consistency: node {inner[i]}, cell {j}: children sum to {sums[i, j]}, not {x[inner[i], j]}"
             for i, j in broken
-        ] or far
+        ] or [*far]
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Prices λ[v] of every node's cells, charged to its children; linear in the number of nodes.
@@ -216,7 +214,7 @@ class BlockInference:
         witness : mapping, optional
             ``prices``, shape (nodes, cells): λ; entries for leaves are ignored.
         """
-        x = answer_of(x, self.shape, integer=False)
+        x = door.answer(x, self.shape, integer=False)
         near = self._near(x)
         exactly, broken = self._exactly(x), self._broken(x, near)
         unit = rounding.unit_of(self.data[1], self.data[0])
@@ -238,7 +236,7 @@ class BlockInference:
 
     def _price(self, witness: Witness | None, x: Array, exactly: bool) -> Array:
         """The witness's prices made valid, or those read off x."""
-        read: Any = exact_array if exactly else real_array
+        read: Any = door.exact_array if exactly else door.real_array
         price: Any = read(witness, "prices", self.shape)
         if price is None:
             price = self._read(self._slope(exact.fractions(x) if exactly else x.astype(float), exactly))

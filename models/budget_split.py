@@ -9,13 +9,12 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
+from models.arithmetic import door, exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.arrays import Floats
 from models.arithmetic.exact import Number
 from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import Certificate, Witness, infeasible, judge
-from models.witnesses.arrays import number, real_array
 
 SINGULAR = 1e-12
 """Eigenvalues below this part of a matrix's largest count as 0."""
@@ -93,7 +92,7 @@ class BudgetSplit:
         if self.information is not None:
             self._check_information()
             return
-        weights = exact.as_data("weights", self.weights)
+        weights = door.data("weights", self.weights)
         if weights.size == 0:
             raise ValueError("weights is empty: there is no level to give a budget to")
         wrong = np.flatnonzero(weights <= 0)
@@ -103,17 +102,14 @@ class BudgetSplit:
         object.__setattr__(self, "epsilon", self._budget())
 
     def _budget(self) -> Number:
-        epsilon: Any = self.epsilon
-        epsilon = epsilon.item() if isinstance(epsilon, np.generic) else epsilon
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
-            raise ValueError(f"epsilon must be a number, got {epsilon!r}")
+        epsilon = door.scalar("epsilon", self.epsilon)
         if not (epsilon > 0 and exact.as_float(epsilon) < float("inf")):
             raise ValueError(f"epsilon is {epsilon}: it must be positive and finite")
         return epsilon
 
     def _check_information(self) -> None:
-        weights = np.atleast_2d(np.asarray(self.weights, dtype=np.float64))
-        matrix = np.asarray(self.information, dtype=np.float64)
+        weights, matrix = (door.in_floats(name, getattr(self, name)) for name in ("weights", "information"))
+        weights = np.atleast_2d(weights)
         square = matrix.ndim == 4
         weights = weights[None] if square and weights.ndim == 3 else weights
         fits = (
@@ -219,7 +215,7 @@ class BudgetSplit:
     def objective(self, x: Any) -> Number:
         """Σ a/x²; a `Fraction` where weights and answer are exact; infinite where a share is 0."""
         weights = np.asarray(self.weights)
-        x = answer_of(x, (self.shares,), integer=False)
+        x = door.answer(x, (self.shares,), integer=False)
         if self.information is not None:
             return float(self._errors(x.astype(float))[0].max())
         if np.any(x == 0):
@@ -248,7 +244,7 @@ class BudgetSplit:
 
     def violations(self, x: Any) -> list[str]:
         """Shares that are not positive, and a wrong sum (floats: up to a relative 1e-6)."""
-        x = answer_of(x, (self.shares,), integer=False)
+        x = door.answer(x, (self.shares,), integer=False)
         low = x <= 0 if self.information is None else x < 0
         found = [f"epsilon > 0: x[{i}] = {x[i]}" for i in np.flatnonzero(low)]
         exactly = exact.is_exact(x)
@@ -288,7 +284,7 @@ class BudgetSplit:
 
             (Σ_j tr(S_j a_j))² / (ρ · max_i Σ_j tr(C_ji S_j a_j S_jᵀ)).
         """
-        x = answer_of(x, (self.shares,), integer=False)
+        x = door.answer(x, (self.shares,), integer=False)
         broken = self.violations(x)
         if broken:
             return infeasible(self.objective(x), broken)
@@ -299,7 +295,7 @@ class BudgetSplit:
         if self.information is not None:
             return self._informed(x.astype(float), float(objective), witness)
         roots = float(np.cbrt(weights).sum())
-        given = number(witness, "price")
+        given = door.number(witness, "price")
         shares = x.astype(float)
         with np.errstate(all="ignore"):
             price = (
@@ -325,8 +321,8 @@ class BudgetSplit:
     def _informed(self, x: Floats, cost: float, witness: Witness | None) -> Certificate:
         """The certificate with `information`."""
         weights, rho = self.data
-        errors = real_array(witness, "errors", weights.shape[:1])
-        scales = real_array(witness, "scales", weights.shape[1:])
+        errors = door.real_array(witness, "errors", weights.shape[:1])
+        scales = door.real_array(witness, "scales", weights.shape[1:])
         with np.errstate(all="ignore"):
             each, inverse = self._errors(x)
             mixed = np.maximum((each >= each.max()) * 1.0 if errors is None else errors, 0.0)
@@ -346,10 +342,23 @@ class BudgetSplit:
         error = (64 + sum(weights.shape) + x.size) * UNIT * (4 * bound + cost)
         if self.square:  # of either sign: sums of their absolute values, and the inverse's condition
             error *= self._cancelled(scale, mean, spent, steepest, x)
+        if self._underflows(scale, mean):
+            error = float("inf")
         proof = {"errors": mixed, "scales": scale}
         return judge(
             cost, cost - bound, False, proof, "another split may cost less", Rounding(error, unit=0.0)
         )
+
+    def _underflows(self, scale: Floats, mean: Floats) -> bool:
+        """Whether a product of scales, weights and information may have lost all digits."""
+        axes = tuple(range(1, scale.ndim))
+        sizes = [np.abs(part).max(axis=axes) if axes else np.abs(part) for part in (scale, mean)]
+        used = (sizes[0] > 0) & (sizes[1] > 0)
+        matrix = np.abs(np.asarray(self.information))
+        information = np.where(matrix > 0, matrix, np.inf).reshape(len(matrix), -1).min(axis=1)
+        with np.errstate(all="ignore"):
+            least = (2 * np.log2(sizes[0]) + np.log2(sizes[1]) + np.minimum(np.log2(information), 0))[used]
+        return bool(least.size) and not least.min() > -1000
 
     def _cancelled(self, scale: Floats, mean: Floats, spent: Any, steepest: Any, x: Floats) -> float:
         """By how much rounding errors of matrices may be larger than of numbers above 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -96,7 +96,7 @@ def judge(
         return Certificate(gap == 0, objective, objective - gap, gap, witness, PROVED if gap == 0 else reason)
     cost, gap = exact.as_float(objective), exact.as_float(gap)
     error = rounding.error if math.isfinite(cost) else math.inf
-    allowed = FLOAT_TOLERANCE * max(rounding.unit, cost) + rounding.resolution
+    allowed = FLOAT_TOLERANCE * max(rounding.unit, cost)
     if gap < -(allowed + error):
         return Certificate(False, objective, None, gap, witness, CONTRADICTION)
     gap = math.inf if math.isnan(gap) else max(gap, 0.0)
@@ -145,7 +145,7 @@ def judge_floats(
     return judge(cost, gap, False, witness, LEFT, Rounding(error, unit)) or None
 
 
-def infeasible(objective: Number, violations: list[str]) -> Certificate:
+def infeasible(objective: Number, violations: Sequence[str]) -> Certificate:
     """The certificate of an answer that breaks constraints."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     return Certificate(False, objective, None, None, {}, f"not feasible: {violations[0]}{more}")

@@ -10,19 +10,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding, runs
-from models.arithmetic.arrays import Array, Ints
+from models import runs
+from models.arithmetic import door, exact, rounding
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
-from models.partition import Partition
+from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge, judge_exactly
+from models.partition import FEW, Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noise, random_noisy
-from models.witnesses.arrays import entry, exact_array
+from models.witnesses import near_runs
 from models.witnesses.scaled import minus, over_one_unit, times
 
 EXACT_UP_TO = 100
-"""Number of places up to which cuts of whole (or `Fraction`) values are judged exactly."""
+"""Number of places up to which the fast path cuts whole (or `Fraction`) values exactly."""
+
+Column = Callable[[int], tuple[Ints, Array, Array]]
+"""By an end j: begins of runs, and a whole number over another for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +75,10 @@ class ChangePoints(Partition):
     random_up_to: ClassVar[int] = 1_000  # time grows with the square
 
     def __post_init__(self) -> None:
-        values = exact.as_data("values", self.values, ndim=np.ndim(np.asarray(self.values, object)))
+        values = door.data("values", self.values, ndim=np.ndim(np.asarray(self.values, object)))
         if values.ndim not in (1, 2) or values.size == 0:
             raise ValueError(f"values must be a signal of one or more features, got shape {values.shape}")
-        price: Any = self.price
-        price = price.item() if isinstance(price, np.generic) else price
-        if isinstance(price, bool) or not isinstance(price, int | float | Fraction):
-            raise ValueError(f"price must be a number, got {price!r}")
+        price = door.scalar("price", self.price)
         if not 0 <= price < 1e290:
             raise ValueError(f"price is {price}: it must be from 0 to 1e290")
         if float(np.abs(values).max()) > 1e140:
@@ -111,7 +112,7 @@ class ChangePoints(Partition):
 
     @property
     def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for answers proved in Fractions."""
+        """Whether the model is small enough, and its values exact, for a fast path in Fractions."""
         return exact.is_exact(np.asarray(self.values)) and self.places.size <= EXACT_UP_TO
 
     def reaches(self, count: int, place: int) -> bool:
@@ -135,7 +136,7 @@ class ChangePoints(Partition):
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, if the number of runs is free: the potentials."""
-        given = exact_array(witness, "potentials", (self.places.size,))
+        given = door.exact_array(witness, "potentials", (self.places.size,))
         assert given is not None
         most = max(given.tolist())
         here = exact.objects(
@@ -175,7 +176,8 @@ class ChangePoints(Partition):
         each end j (with `clusters`: each number r) the most by which it breaks an inequality is subtracted.
 
         All runs are compared, in whole numbers over one unit: nothing is rounded, floats are fractions. If
-        the model is not `in_fractions`, a gap of 10⁻⁷ of the cost counts as 0.
+        the values are exact and that leaves next to no gap, the partitions that may cost less are compared,
+        too; see `models.witnesses.near_runs`.
 
         Without a witness, the bound uses only that squares are ≥ 0; `solvers.prove` finds potentials.
 
@@ -188,71 +190,98 @@ class ChangePoints(Partition):
         objective, broken = self.objective(x), self.violations(x)
         if broken:
             return infeasible(objective, broken)
-        values, _ = self.data
-        price = Fraction(self.price)
+        values, price = self.data[0], Fraction(self.price)
         layers = (self.places.size,) if self.clusters is None else (self.clusters + 1, self.places.size)
-        given = exact_array(witness, "potentials", layers)
-        bound = price * (self.clusters or 1)
-        if given is not None:
-            bound = max(bound, self._bound(given))
-        proof: Witness = {} if given is None else {"potentials": entry(witness, "potentials")}
+        d = door.exact_array(witness, "potentials", layers)
+        bound, over = price * (self.clusters or 1), Fraction(0)
+        proof: Witness = {}
+        if d is not None:
+            proof = {"potentials": door.entry(witness, "potentials")}
+            over = self._excess(d)
+            bound = max(bound, self._between(d) - over)
         reason = "another partition may cost less"
-        if self.in_fractions:
-            return judge(objective, objective - bound, True, proof, reason)
-        starts = runs.starts_of(x, len(values))
-        cost = sum((_exact_cost(values[i:j]) for i, j in _runs(starts, len(values))), Fraction(0))
-        unit = rounding.unit_of(np.ones(1), values) + float(price)
-        return judge_exactly(cost + price * starts.size, bound, False, proof, reason, min(1.0, unit))
+        if not exact.is_exact(values):
+            starts = runs.starts_of(x, len(values))
+            cost = sum((_exact_cost(values[i:j]) for i, j in _runs(starts, len(values))), Fraction(0))
+            unit = rounding.unit_of(np.ones(1), values) + float(price)
+            return judge_exactly(cost + price * starts.size, bound, False, proof, reason, min(1.0, unit))
+        nearly = objective - bound <= Fraction(FLOAT_TOLERANCE) * max(1, objective)
+        if d is not None and bound < objective and (nearly or self.places.size <= FEW):
+            least = self._least(d, Fraction(objective) - self._between(d) + over)
+            bound = bound if least is None else max(bound, min(Fraction(objective), least))
+        return judge(objective, objective - bound, True, proof, reason)
 
-    def _bound(self, d: Array) -> Fraction:
-        """The bound that potentials prove."""
-        price, places = Fraction(self.price), self.places
-        if self.clusters is None:
-            rows = [(d, d, np.array([p == 0 or self.reaches(1, p) for p in places.tolist()]))]
-        else:
-            rows = [
-                (d[r - 1], d[r], np.array([self.reaches(r - 1, p) for p in places.tolist()]))
-                for r in range(1, self.clusters + 1)
-            ]
-            price = Fraction(0)
-        over = Fraction(0)
-        for above, here, begins in rows:
-            each = [*self._excess(above, here, begins, price)]
-            over += sum(each, Fraction(0)) if self.clusters is None else max(each, default=Fraction(0))
-        ends = (d[0], d[-1]) if self.clusters is None else (d[0, 0], d[-1, -1])
-        bound = Fraction(ends[1]) - Fraction(ends[0]) - over
-        return bound + (self.clusters or 0) * Fraction(self.price)
+    def _between(self, d: Array) -> Fraction:
+        """The last potential less the first, and what the runs cost if their number is given."""
+        return Fraction(d.flat[-1]) - Fraction(d.flat[0]) + (self.clusters or 0) * Fraction(self.price)
 
-    def _excess(self, above: Array, here: Array, begins: Array, price: Fraction) -> Iterator[Fraction]:
-        """For each end j, the most by which here[j] − above[i] exceeds w(i, j) + price, if it does.
+    def _excess(self, d: Array) -> Fraction:
+        """By how much the potentials break the inequalities of any partition's runs, at most."""
+        total = Fraction(0)
+        for column in self._columns(d):
+            each = [Fraction(0)]
+            for j in range(1, self.places.size):
+                _, beyond, unit = column(j)
+                wrong = np.flatnonzero(beyond > 0).tolist()
+                each.append(max((Fraction(int(beyond[k]), int(unit[k])) for k in wrong), default=Fraction(0)))
+            total += sum(each, Fraction(0)) if self.clusters is None else max(each)
+        return total
 
-        With m values in the run, Q their sum of squares and S their sum, w = Q − ‖S‖²/m; all is multiplied by
-        m, and by a common unit.
+    def _least(self, d: Array, near: Fraction) -> Fraction | None:
+        """The least cost of a partition, if it is near what the potentials prove."""
+        columns, places = self._columns(d), self.places
+
+        def slacks(here: near_runs.Place) -> tuple[list[near_runs.Place], Floats]:
+            above = max(here[0] - 1, 0)
+            i, beyond, unit = columns[above](int(np.searchsorted(places, here[1])))
+            # Quotients of whole numbers are rounded to the nearest float, as `near` is.
+            slack = [-a / b for a, b in zip(beyond.tolist(), unit.tolist(), strict=True)]
+            return [(above, place) for place in places[i].tolist()], np.array(slack)
+
+        last = self.clusters or 0, int(places[-1])
+        begins = near_runs.near_runs(last, slacks, exact.as_float(near))
+        if begins is None:
+            return None
+        costs = near_runs.run_costs(self.data[0], Fraction(self.price), Fraction(0), begins)
+        return near_runs.shortest(begins, last, costs)
+
+    def _columns(self, d: Array) -> list[Column]:
+        """For each row of potentials above another, a function of an end j.
+
+        It returns the begins i of the runs that some partition has, and by how much ``here[j] − above[i]``
+        exceeds w(i, j) and the price, as whole numbers over others. With m values in the run, Q their sum of
+        squares and S their sum, w = Q − ‖S‖²/m; all is multiplied by m, and by a common unit.
         """
+        places, rows = self.places, np.atleast_2d(d)
         (values,), unit = over_one_unit(self.data[0])
-        (low, high, paid), own = over_one_unit(above, here, exact.objects([price], (1,)))
-        # Both are multiples of 1 / (unit² · own).
-        low, high, paid = (times(part, unit**2) for part in (low, high, paid))
         sums = np.zeros((len(values) + 1, values.shape[1]), object)
         sums[1:] = np.cumsum(values.astype(object), axis=0)
         squares = np.append(0, np.cumsum((values.astype(object) ** 2).sum(axis=1)))
-        places, beginning = self.places, np.flatnonzero(begins)
         sums, squares = sums[places], squares[places]
         largest = max(exact.reach(squares), max(exact.reach(column) for column in sums.T) ** 2)
         if exact.fits(largest * values.size * 4):
             sums, squares = sums.astype(np.int64), squares.astype(np.int64)
-        for j in range(1, places.size):
-            i = beginning[places[j] - places[beginning] >= self.min_size]
-            if not i.size:
-                continue
-            m = places[j] - places[i]
-            step = minus(sums[j], sums[i])
-            cost = minus(times(m, minus(squares[j], squares[i])), (step * step).sum(axis=1))
-            slack = minus(times(m, minus(minus(high[j], paid[0]), low[i])), times(cost, own))
-            wrong = np.flatnonzero(slack > 0)
-            if wrong.size:
-                scale = unit**2 * own
-                yield max(Fraction(int(slack[k]), int(m[k]) * scale) for k in wrong)
+
+        def column_of(above: Array, here: Array, before: int | None) -> Column:
+            price = Fraction(self.price) if before is None else Fraction(0)
+            (low, high, paid), own = over_one_unit(above, here, exact.objects([price], (1,)))
+            low, high, paid = (times(part, unit**2) for part in (low, high, paid))  # over unit² · own
+            reached = [p == 0 or self.reaches(1, p) if before is None else self.reaches(before, p)
+                       for p in places.tolist()]  # fmt: skip
+            beginning = np.flatnonzero(reached)
+
+            def column(j: int) -> tuple[Ints, Array, Array]:
+                i = beginning[places[j] - places[beginning] >= self.min_size]
+                m, step = places[j] - places[i], minus(sums[j], sums[i])
+                cost = minus(times(m, minus(squares[j], squares[i])), (step * step).sum(axis=1))
+                beyond = minus(times(m, minus(minus(high[j], paid[0]), low[i])), times(cost, own))
+                return i, beyond, times(m, unit**2 * own)
+
+            return column
+
+        if self.clusters is None:
+            return [column_of(rows[0], rows[0], None)]
+        return [column_of(rows[r], rows[r + 1], r) for r in range(self.clusters)]
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

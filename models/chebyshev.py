@@ -10,17 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.kernels import kernel
-from models.arithmetic.segments import Spread, broken, by_pieces, by_segment, checked_segments
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
+from models.segments import Spread, broken, by_pieces, by_segment, checked_segments
 from models.synthetic import most_of, noisy_counts, random_noisy, segments_of
-from models.witnesses.arrays import whole_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +62,7 @@ class Chebyshev:
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "many totals": {"each": 100}}
 
     def __post_init__(self) -> None:
-        noisy = exact.as_data("noisy", self.noisy)
+        noisy = door.data("noisy", self.noisy)
         if noisy.dtype != np.int64:
             raise ValueError(f"noisy must be integers, got {noisy.dtype}: round the counts first")
         totals, offsets = checked_segments(self.total, self.offsets, noisy.size)
@@ -111,7 +109,7 @@ class Chebyshev:
         """
         noisy, totals, offsets = self.data
         below, above, total = (np.full(size, Fraction(0)) for size in (noisy.size, noisy.size, totals.size))
-        claimed = whole_array(witness, "least_distance", totals.shape)
+        claimed = door.whole_array(witness, "least_distance", totals.shape)
         for j, d in enumerate([] if claimed is None else claimed.tolist()):
             own = np.arange(offsets[j], offsets[j + 1])
             y, e = noisy[own], d - 1
@@ -132,7 +130,7 @@ class Chebyshev:
         The bound of its row prices is rounded up to its own least distance.
         """
         noisy, totals, offsets = self.data
-        x = answer_of(x, noisy.shape, integer=True)
+        x = door.answer(x, noisy.shape, integer=True)
         least = np.asarray(witness["least_distance"])
         for j, total in enumerate(totals.tolist()):
             own = slice(int(offsets[j]), int(offsets[j + 1]))
@@ -140,13 +138,13 @@ class Chebyshev:
 
     def objective(self, x: Any) -> Number:
         """Σ over segments of the largest change; an `int` for integer answers."""
-        distances = self._distances(answer_of(x, np.shape(self.noisy), integer=True))
+        distances = self._distances(door.answer(x, np.shape(self.noisy), integer=True))
         return exact.total(distances)
 
     def violations(self, x: Any) -> list[str]:
         """Entries that are negative or not whole, and segments with a wrong sum."""
         noisy, totals, offsets = self.data
-        return broken(answer_of(x, noisy.shape, integer=True), totals, offsets)
+        return broken(door.answer(x, noisy.shape, integer=True), totals, offsets)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Distance d is least if no answer at d − 1 exists; linear time.
@@ -166,14 +164,14 @@ class Chebyshev:
             ``least_distance``, the d of each segment, whole numbers.
         """
         noisy, totals, offsets = self.data
-        x = answer_of(x, noisy.shape, integer=True)
+        x = door.answer(x, noisy.shape, integer=True)
         distance = self._distances(x)
         objective = exact.total(distance)
         found = broken(x, totals, offsets)
         if found:
             return infeasible(objective, found)
         distance = distance.astype(np.int64, copy=False)
-        claimed = whole_array(witness, "least_distance", distance.shape)
+        claimed = door.whole_array(witness, "least_distance", distance.shape)
         bound = distance.copy()
         _ruled_out(noisy, totals, offsets, distance if claimed is None else claimed, bound)
         over = distance - bound

@@ -10,14 +10,14 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Witness
 from models.programs.terms import INFINITY, Rows
 from models.workload import Workload
 
 LATER = {"later": True}
-"""Metadata of a field that is newer than files of instances, which leave it out where it is None."""
+"""Metadata of a field that files of instances leave out where it is None, as the benchmark's do."""
 
 
 class OfChildren:
@@ -86,7 +86,7 @@ class OfChildren:
 
     def by_problem(self, each: Array) -> Array:
         """The sums over the children of each problem; shape (children, n) → (problems, n)."""
-        return np.asarray(np.add.reduceat(each, self.cuts[:-1], axis=0))
+        return np.asarray(np.add.reduceat(exact.widened(each, len(each)), self.cuts[:-1], axis=0))
 
     def part(self, problem: int) -> tuple[Self, slice]:
         """One of the problems side by side as a model of its own, and the slice of its children."""
@@ -102,7 +102,8 @@ class OfChildren:
     def witness_of(self, witness: Witness, problem: int) -> Witness:
         """The part of a witness that is about one of the problems side by side."""
         here = self.part(problem)[1]
-        return {name: part[problem if name == "prices" else here] for name, part in witness.items()}
+        at = {"prices": problem, "parent": [problem]}
+        return {name: part[at.get(name, here)] for name, part in witness.items()}
 
     def check_offsets(self) -> None:
         """Check `offsets`, and replace them by a read-only array.
@@ -111,7 +112,7 @@ class OfChildren:
         """
         if self.offsets is None:
             return
-        offsets = exact.as_data("offsets", self.offsets)
+        offsets = door.data("offsets", self.offsets)
         if self.parent is None:
             raise ValueError("offsets divide the children among parents; give a row of `parent` for each")
         if offsets.dtype != np.int64 or offsets.size < 2 or offsets[0] or offsets[-1] != self.children:
@@ -210,17 +211,6 @@ class OfChildren:
         return found
 
 
-def first_unproved(model: Any, x: Array, witness: Witness) -> int | None:
-    """The first of the problems side by side whose own certificate does not prove its answer."""
-    if model.offsets is None:
-        return None
-    for k in range(model.problems):
-        part, here = model.part(k)
-        if not part.certificate(x[here], model.witness_of(witness, k)):
-            return k
-    return None
-
-
 def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
     """One row for each child, read-only; shape (each,) or (children, each) → (children, each).
 
@@ -255,23 +245,18 @@ def bounds_of(
         raise ValueError(f"rules are over the shape {rules.shape}, not {workload.shape}")
     sides = []
     for name, side, missing in zip(("lower", "upper"), given, (-INFINITY, INFINITY), strict=True):
-        side = exact.as_given(missing if side is None else side)
-        if side.dtype != object:
-            if side.dtype.kind not in "iuf" or np.isnan(side).any():
-                raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
-            side = side.astype(float) if side.dtype.kind == "f" else side.astype(np.int64)
+        side = door.sides(name, missing if side is None else side)
         if side.ndim == 0:
             side = np.broadcast_to(side, (rules.size,))
         sides.append(for_each_child(name, side, children, rules.size))
-        if whole and np.any((sides[-1] != np.floor(sides[-1])) & np.isfinite(sides[-1].astype(float))):
+        if whole and not door.are_whole(side):
             raise ValueError(f"{name} must be whole numbers, or infinite where there is no bound")
     return sides[0], sides[1]
 
 
 def rule_name(rules: Workload, i: int) -> str:
     """The name of rule i: its query, and its place among that query's answers."""
-    q = int(np.searchsorted(rules.start, i, "right")) - 1
-    return f"query {q}, answer {i - rules.start[q]}"
+    return rules.named(i)
 
 
 def _sums(columns: Ints, counted: Ints, size: int) -> scipy.sparse.csr_matrix:

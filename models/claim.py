@@ -20,7 +20,7 @@ from models.witnesses.row_proofs import exact_proofs
 from models.witnesses.vipr import write_vipr
 
 FORMAT = "hierdp claim 1"
-"""Changes whenever older versions could not read the file."""
+"""Changes whenever another version could not read the file."""
 
 HEAD = "claim.json"
 
@@ -135,7 +135,7 @@ class Claim(NamedTuple):
             raise ValueError(f"{path} has the format {head.get('format')!r}, not {FORMAT!r}")
         if model is not None and digest(model) != head["sha256"]:
             raise ValueError(f"{path} is a claim about another model than the one given")
-        answer, witness, _ = instances.unpacked_answer(arrays)
+        answer, witness = instances.unpacked_answer(arrays)
         if answer is None:
             raise ValueError(f"{path} holds no answer")
         if model is None:
@@ -170,6 +170,18 @@ def _written(name: str, array: Any) -> dict[str, Any]:
     return {"dtype": array.dtype.str.lstrip("<>|="), "shape": list(array.shape), "values": values}
 
 
+def _array(name: str, values: Any, kind: np.dtype[Any]) -> Any:
+    """An array of this dtype from a file's values, none of which the dtype may change."""
+    if kind.kind == "f":
+        values = [*map(float, values)]
+    array = np.array(values, kind)
+    if kind.kind not in "iufb" or any(
+        type(a) is not type(b) or a != b for a, b in zip(array.tolist(), values, strict=True)
+    ):
+        raise ValueError(f"{name} has values that are not of the type {kind}")
+    return array
+
+
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The head of a file, and its arrays by name."""
     try:
@@ -179,10 +191,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             return json.loads(str(arrays.pop(HEAD))), arrays
         text = json.loads(path.read_text(encoding="utf-8"))
         arrays = {
-            name: np.array([*map(float, part["values"])] if part["dtype"][0] == "f" else part["values"],
-                           part["dtype"]).reshape(part["shape"])
+            name: _array(name, part["values"], np.dtype(part["dtype"])).reshape(part["shape"])
             for name, part in text["arrays"].items()
-        }  # fmt: skip
+        }
         arrays[instances.ABOUT] = np.array(json.dumps(text["about"]))
         return text, arrays
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, EOFError, BadZipFile) as wrong:

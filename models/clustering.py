@@ -10,21 +10,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding, runs
+from models import runs
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
-from models.arithmetic.whole_sums import whole_sums
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.partition import Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noisy_counts, random_noisy
-from models.witnesses import few_runs, sorted_runs
-from models.witnesses.arrays import entry, number, real_array
+from models.witnesses import sorted_runs
 
 EXACT_UP_TO = 200
-"""Number of values up to which whole (or `Fraction`) ones are clustered and judged exactly."""
+"""Number of values up to which the fast path cuts whole (or `Fraction`) ones exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class Clustering(Partition):
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "into 16": {"noise_scale": 0.0, "clusters": 16}}
 
     def __post_init__(self) -> None:
-        values = exact.as_data("values", self.values)
+        values = door.data("values", self.values)
         if values.size == 0:
             raise ValueError("values is empty: there is nothing to cluster")
         falls = np.flatnonzero(values[1:] < values[:-1])
@@ -88,10 +87,7 @@ class Clustering(Partition):
             raise ValueError(
                 f"values must be ascending: values[{i}] = {values[i]} > {values[i + 1]}: sort them"
             )
-        scale: Any = self.noise_scale
-        scale = scale.item() if isinstance(scale, np.generic) else scale
-        if isinstance(scale, bool) or not isinstance(scale, int | float | Fraction):
-            raise ValueError(f"noise_scale must be a number, got {scale!r}")
+        scale = door.scalar("noise_scale", self.noise_scale)
         if not 0 <= scale < 1e150:
             raise ValueError(f"noise_scale is {scale}: it must be from 0 to 1e150")
         spread = float(values[-1]) - float(values[0])
@@ -114,7 +110,7 @@ class Clustering(Partition):
 
     @property
     def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for answers proved in Fractions."""
+        """Whether the model is small enough, and its values exact, for a fast path in whole numbers."""
         values, _ = self.data
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
@@ -147,9 +143,9 @@ class Clustering(Partition):
         Orlin 1993, §4.5); by the Monge property some λ leaves no gap (Aggarwal, Schieber & Tokuyama 1994).
         Any d and λ may be given: the amount by which they violate the inequalities is subtracted.
 
-        Up to `EXACT_UP_TO` exact values, all pairs are compared exactly; see `models.witnesses.few_runs`.
-        Otherwise the worst pairs are found in floats, in O(n log n), and a bound on the rounding errors is
-        subtracted, too; see `models.witnesses.sorted_runs`.
+        The worst pairs are found in floats, in O(n log n), and a bound on the rounding errors is subtracted,
+        too. If the values are exact and that leaves next to no gap, all partitions that may cost less are
+        compared exactly, as they are made of few runs; see `models.witnesses.near_runs`.
 
         Without a witness one is read off x: the least costs of partitions near x, each of whose runs begins
         at most one run of x earlier. With `clusters`, λ is what one more run would save, near x. If x is
@@ -167,43 +163,30 @@ class Clustering(Partition):
             return infeasible(objective, broken)
         if self.clusters == values.size:  # there is no other partition
             return judge(objective, 0 * objective, exact.is_exact(values), {}, "")
-        price = number(witness, "price") if self.clusters is not None else 0
-        if entry(witness, "potentials") is None:
+        price = door.number(witness, "price") if self.clusters is not None else 0
+        if door.entry(witness, "potentials") is None:
             price, potentials = self._near(objective, runs.starts_of(x, values.size))
             witness = {"potentials": potentials, "price": price}
-        check = self._exact_bound if self.in_fractions else self._float_bound
-        bound = check(objective, price or 0, witness)
         names = ["potentials"] if self.clusters is None else ["potentials", "price"]
-        proof = {name: entry(witness, name) for name in names}
-        rounded = rounding.of_runs(values, float(self.noise))
-        gap = objective - bound
-        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
+        proof = {name: door.entry(witness, name) for name in names}
+        d, paid = door.real_array(witness, "potentials", (values.size + 1,)), float(price or 0)
+        assert d is not None
+        noise, cost, sums = self.noise, float(objective), self.sums()
+        most = float(self.clusters or sorted_runs.most_runs(cost, float(noise), values.size))
+        over = sorted_runs.most_over(d, float(noise), paid, sums, cost, most, sums_error(values, sums, cost))
+        held = float(d[-1]) - float(d[0]) - over - paid * (self.clusters or 0)
 
-    def _exact_bound(self, _: Number, price: Number, witness: Witness | None) -> Number:
-        """The bound that potentials prove, in Fractions."""
-        values, paid = self.data[0], Fraction(price)
-        rows = few_runs.exact_rows(witness, "potentials", (1, values.size + 1))
-        assert rows is not None
-        over = few_runs.excess(whole_sums(values), Fraction(self.noise), paid, rows)
-        held = Fraction(rows[0][-1]) - Fraction(rows[0][0])
-        return max(held - over - paid * (self.clusters or 0), Fraction(0))
+        def least() -> Fraction | None:
+            near = cost - held + 4 * over
+            return sorted_runs.exact_least(d, paid, sums, near, values, Fraction(noise), self.clusters)
 
-    def _float_bound(self, objective: Number, price: Number, witness: Witness | None) -> float:
-        """The bound that potentials prove on partitions that cost at most as much as this one, in floats."""
-        values, noise, cost, paid = self.data[0], float(self.noise), float(objective), float(price)
-        potentials = real_array(witness, "potentials", (values.size + 1,))
-        assert potentials is not None
-        sums = self.sums()
-        most = float(self.clusters or sorted_runs.most_runs(cost, noise, values.size))
-        lost = sums_error(values, sums, cost)
-        over = sorted_runs.most_over(potentials, noise, paid, sums, cost, most, lost)
-        bound = float(potentials[-1]) - float(potentials[0]) - over - paid * (self.clusters or 0)
-        return bound if bound > 0 else 0.0
+        return self._judge(objective, held, 0, 0, proof, float(noise), least)
 
     def _near(self, objective: Number, starts: Ints) -> tuple[Number, Array]:
         """A price, and potentials at it, of partitions near this one.
 
-        They are floats. For exact models they are a little lower, and exact at this partition's ends.
+        They are floats. For small exact models they are a little lower, and exact at this partition's ends,
+        so that as prices of the program's rows they prove its cost.
         """
         noise, sums = float(self.noise), self.sums()
         price: Number = 0

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional, tolerance_for, too_far
-from models.arithmetic.arrays import Array
+from models.arithmetic import door, exact
+from models.arithmetic.arrays import Array, Floats
 from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible, judge, judge_exactly
+from models.certificate import LEFT, Certificate, Witness, judge
+from models.check.checker import cost_unit
+from models.check.reader import prices_of_steps
+from models.model import ByProgram
+from models.programs.costs import Square
+from models.programs.operators import Children, Rises, Steps
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
-from models.programs.trees import children_sums
+from models.programs.terms import INFINITY, Block, Rows
 from models.synthetic import nation_counts, noise, random_noisy
 from models.tree import Tree
-from models.witnesses.branches import least
-from models.witnesses.cumulative import Data, read_off
+from models.witnesses.lagrangian import lagrangian_bound
+
+DIGITS = 20
+"""Binary digits after the point of prices for whole numbers that are read off an answer."""
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeQIP:
+class CumulativeQIP(ByProgram):
     """Monotone, consistent cumulative counts nearest to noisy ones.
 
     M_c of Fioretto & Van Hentenryck 2019, Fig. 7:
@@ -58,7 +63,7 @@ class CumulativeQIP:
     --------
     >>> model = CumulativeQIP(Tree([[0, 0]]), [[3, 5], [2, 1], [0, 3]], total=5)
     >>> model.objective([[3, 5], [2, 2], [1, 3]]), model.violations([[3, 5], [2, 1], [1, 4]])
-    (2, ['C3 monotone: node 1: x[1, 0] = 2 > x[1, 1] = 1'])
+    (2, ['C3 monotone: the step of row 1 to entry 1 is -1, not at least 0'])
     """
 
     tree: Tree
@@ -68,13 +73,13 @@ class CumulativeQIP:
     variants: ClassVar[dict[str, dict[str, Any]]] = {"relaxed": {"integer": False}}
 
     def __post_init__(self) -> None:
-        noisy = exact.as_data("noisy", self.noisy, ndim=2)
+        noisy = door.data("noisy", self.noisy, ndim=2)
         if noisy.shape[0] != self.tree.size or noisy.shape[1] == 0:
             raise ValueError(
                 f"noisy has shape {noisy.shape}; it needs a row for each of the {self.tree.size} nodes "
                 "of the tree and a column for each size"
             )
-        object.__setattr__(self, "total", exact.as_total("total", self.total))
+        object.__setattr__(self, "total", door.total("total", self.total))
         object.__setattr__(self, "noisy", noisy)
 
     @property
@@ -89,110 +94,149 @@ class CumulativeQIP:
 
     def program(self) -> Program:
         """(C1)–(C5), with ``x[r, i]`` = ĉ^r_i."""
-        nodes, sizes = self.counts.shape
-        step = scipy.sparse.diags([-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes))
-        rises = scipy.sparse.kron(scipy.sparse.identity(nodes), step, format="csr")
-        upper, lower = np.full((nodes, sizes), self.total), np.zeros((nodes, sizes), np.int64)
+        shape = nodes, sizes = self.counts.shape
+        lower = np.zeros(shape, np.int64)
         lower[0, -1] = self.total
-        rows = [children_sums("C4 consistency", self.tree, sizes)]
+        block = Block("x", shape, lower, self.total, self.integer, Square(self.counts))
+        rows = [Rows("C4 consistency", {"x": Children(self.tree, shape)}, 0, 0)]
         if sizes > 1:
-            many = nodes * (sizes - 1)
-            rows.append(Rows("C3 monotone", rises, np.zeros(many), np.full(many, INFINITY)))
-        return Program(
-            "CumulativeQIP",
-            [Block("x", (nodes, sizes), lower, upper, self.integer)],
-            rows,
-            [Term("quadratic", np.arange(nodes * sizes), 1, self.counts.ravel())],
-        )
+            rows.append(Rows("C3 monotone", {"x": Rises(np.arange(nodes), shape)}, 0, INFINITY))
+        return Program("CumulativeQIP", [block], rows)
 
-    def objective(self, x: Any) -> Number:
-        """Σ (ĉ − c̃)², an `int` for integer data, however large."""
-        away = exact.difference(answer_of(x, self.counts.shape, self.integer), self.counts)
-        return exact.dot(away, away)
-
-    def violations(self, x: Any) -> list[str]:
-        """Broken totals and sums of children, falls, negative counts and fractions, named as in the paper."""
-        x = answer_of(x, self.counts.shape, self.integer)
-        return self._broken(x, self._near(x))
-
-    def _near(self, x: Array) -> Array:
-        """The answer that x stands for: of floats over the reals, its leaves without falls, and their sums.
-
-        They are scaled to the total.
-        """
-        if self.integer or exact.is_exact(x):
-            return x
+    def repaired(self, x: Floats) -> Floats:
+        """Its leaves without falls, and their sums, scaled to the total."""
         leaves = np.maximum(x[self.tree.leaves], 0.0)
-        near = np.asarray(self.tree.sum_up(np.maximum.accumulate(leaves, axis=1)))
+        near: Floats = np.asarray(self.tree.sum_up(np.maximum.accumulate(leaves, axis=1)))
         groups = float(near[0, -1])
         if groups > 0:
             near *= self.total / groups
+        near[0, -1] = self.total
         return near
 
-    def _broken(self, x: Array, near: Array) -> list[str]:
-        """The violations; `near` is the feasible answer beside x, which of exact answers is x itself."""
-        slack = 0 if self.integer else tolerance_for(x, self.counts, np.array([self.total]))
-        far = [] if near is x else too_far(x, near, slack)
-        empty = self.total > 0 and not near[0, -1]  # no factor gives these counts the total
-        if near is not x and not far and not empty:
-            return []
-        x = exact.widened(x, 2 * self.tree.size)
-        found = [f"C5 {text}" for text in fractional(x)] if self.integer else []
-        found += [f"C5 x >= 0: x[{r}, {i}] = {x[r, i]}" for r, i in np.argwhere(x < -slack)]
-        for r, i in np.argwhere(x[:, 1:] < x[:, :-1] - slack):
-            found.append(f"C3 monotone: node {r}: x[{r}, {i}] = {x[r, i]} > x[{r}, {i + 1}] = {x[r, i + 1]}")
-        inner = self.tree.internal
-        sums = self.tree.child_sums(x) if inner.size else x[:0]
-        for k, i in np.argwhere(np.abs(sums - x[inner]) > slack):
-            r = inner[k]
-            found.append(f"C4 consistency: node {r}, size {i}: children sum to {sums[k, i]}, not {x[r, i]}")
-        if empty or abs(x[0, -1] - self.total) > slack:
-            found.append(f"C2 total: x[0, {x.shape[1] - 1}] = {x[0, -1]}, not {self.total}")
-        return found or far
+    def read(self, values: dict[str, Array], near: float) -> dict[str, Array]:
+        """Prices that prove an optimal answer of the relaxation, in one pass.
+
+        At an optimum, a region's count differs from the noisy one by half its price less its parent's. This
+        determines the prices down the tree, except the price of the total. Each leaf whose last run is
+        positive determines that price, and for an optimal answer all agree; here it is their mean.
+        """
+        tree, x = self.tree, self._read(values["x"], values["x"])
+        away = 2 * (x - self._read(self.counts, values["x"]))
+        own = np.full(tree.size, -1)
+        own[tree.internal] = np.arange(tree.internal.size)
+        prices = away[tree.internal]
+        prices[:1, -1] = 0
+        for level in range(1, tree.depth + 1):
+            nodes = tree.nodes_of(level)
+            inner = np.flatnonzero(own[nodes] >= 0) + nodes.start
+            prices[own[inner]] += prices[own[tree.parent[inner]]]
+        if tree.depth:
+            leaves = x[tree.leaves]
+            positive = leaves[:, -1] > 0
+            last = positive[:, None] & (leaves >= leaves[:, -1:] - near)
+            charge = (away[tree.leaves] + prices[own[tree.parent[tree.leaves]]]) * last
+            prices[:, -1] -= charge.sum() / max(1, np.count_nonzero(positive))
+        return self.with_rises(values["x"], prices, near)
+
+    def _read(self, numbers: Array, answer: Array) -> Array:
+        """Numbers as Fractions for an exact answer over the reals, otherwise as floats."""
+        exactly = not self.integer and exact.is_exact(answer) and exact.is_exact(self.counts)
+        return exact.fractions(numbers) if exactly else np.asarray(numbers, np.float64)
+
+    def with_rises(self, x: Array, prices: Array, near: float = 0.0) -> dict[str, Array]:
+        """Prices of consistency, and with them those of each leaf's steps that are read off an answer."""
+        found = {"C4 consistency": prices}
+        tree, sizes = self.tree, x.shape[1]
+        if sizes > 1:
+            own = np.zeros(tree.size, np.int64)
+            own[tree.internal] = np.arange(tree.internal.size)
+            leaves = self._read(x[tree.leaves], x)
+            begins = np.append(np.ones((len(leaves), 1), bool), leaves[:, 1:] > leaves[:, :-1] + near, axis=1)
+            starts = np.flatnonzero(begins)
+            charge = -2 * self._read(self.counts[tree.leaves], x)
+            if tree.depth:
+                charge += prices[own[tree.parent[tree.leaves]]]
+            # All cells of a run get the same minimum, the mean of their own ones, as far as prices >= 0 can.
+            lengths = np.diff(starts, append=begins.size)
+            middle = np.clip(np.add.reduceat(charge.ravel(), starts) / lengths / -2, 0, self.total)
+            level = np.repeat(middle, lengths).reshape(leaves.shape)
+            if not tree.depth:
+                level[0, starts[-1] :] = self.total
+            slope = 2 * level + charge
+            left = np.where(level <= near, -INFINITY, slope)
+            right = np.where(level >= self.total - near, INFINITY, slope)
+            if not tree.depth:
+                left[0, -1] = -INFINITY  # the total is fixed
+            steps = np.zeros((tree.size, sizes - 1), slope.dtype)
+            chains = Steps(leaves.size, np.arange(0, leaves.size, sizes))
+            steps[tree.leaves] = prices_of_steps(
+                chains, leaves.ravel(), left.ravel(), right.ravel(), INFINITY, near
+            ).reshape(-1, sizes - 1)
+            found["C3 monotone"] = steps
+        if self.integer:  # a few binary digits, so that the proof is one of whole numbers
+            found = {name: np.rint(price * 2.0**DIGITS) / 2.0**DIGITS for name, price in found.items()}
+        return found
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Compute the bound that a witness proves, and compare the answer with it.
+        """Prices of (C3) and (C4), which prove an answer of the relaxation, or bound the gap of a whole one.
 
-        The witness is a mapping of arrays. `prices`, shape (internal nodes, sizes), are prices y of (C4).
-        A second array is one of two:
-
-        - `rises`, integers, shape (leaves, sizes): 1 where the leaves' rows may rise. The prices of (C3)
-          follow from it in one pass. It is for the relaxation.
-        - `falls`, shape (nodes, sizes − 1): the prices μ ≥ 0 of (C3). It is for whole numbers.
-
-        With `branches`, a tree of cases (`models.witnesses.branches`), `prices` and `falls` have one more
-        axis in front, one set of prices for each case that is not split further.
-
-        For feasible x, Σ y·(children − parent) is 0 and Σ μ·(x_i − x_i+1) is at most 0. Adding twice their
-        sum to (C1) therefore does not increase it, and the minimum, cell by cell, is at most the optimum
-        (`models.witnesses.cumulative`, in whole numbers). Over whole numbers the minimum is over whole
-        values, and for whole data the bound is rounded up.
-
-        Without a witness, prices and rises are read off the answer; for an optimal answer of the relaxation
-        they leave no gap.
-
-        Raises
-        ------
-        ValueError
-            If the answer or the witness is not of the right shape or type, or prices are not finite.
+        For whole numbers the witness may have `branches`, an integer array of shape (cases, 4): a tree of
+        cases with case 0 at its root. A case ``(cell, value, below, above)`` with ``cell >= 0`` splits into
+        the case `below`, where that cell is at most `value`, and the case `above`, where it is at least
+        ``value + 1``: a whole number is one or the other. A case ``(-1, k, ., .)`` is bounded by the k-th set
+        of prices over its remaining domain; prices have one more axis in front. Every answer is in one of the
+        cases, so the least of their bounds holds for all answers.
         """
-        x = answer_of(x, self.counts.shape, self.integer)
-        near = self._near(x)
-        if broken := self._broken(x, near):
-            return infeasible(self.objective(x), broken)
-        x = near
-        objective = self.objective(x)
-        if not exact.is_exact(self.counts) and not math.isfinite(objective):
-            return judge(objective, math.inf, False, {}, "the objective overflows")
-        data = Data(self.tree, self.counts, self.total, self.integer)
-        held = read_off(data, x) if witness is None else witness
-        proved = least(data, held)
-        if self.integer and exact.is_exact(self.counts):
-            whole = self.counts.dtype != object or all(value == value // 1 for value in self.counts.flat)
-            low = math.ceil(proved) if whole else proved
-            return judge(objective, objective - low, True, held, LEFT)
-        large = max(rounding.reach(self.counts), float(self.total))
-        return judge_exactly(Fraction(objective), proved, False, held, LEFT, min(1.0, large * large))
+        if not (isinstance(witness, Mapping) and "branches" in witness):
+            proof = super().certificate(x, witness)
+            if self.integer or witness is None or proof.optimal or proof.bound is None:
+                return proof
+            # Prices that a search found in floats are a little off; those read off an exact answer are not.
+            other = super().certificate(x)
+            return other if other.bound is not None and other.bound > proof.bound else proof
+        plain = super().certificate(x, {})
+        if plain.bound is None:
+            return plain
+        least, unit = self._least(witness), cost_unit(self._structure[0])
+        if unit and least < INFINITY:
+            least = Fraction(math.ceil(least * unit), unit)
+        return judge(plain.objective, plain.objective - least, True, witness, LEFT)
+
+    def _least(self, witness: Witness) -> Number:
+        """The least bound of all cases."""
+        if not self.integer:
+            raise ValueError("branches are for whole numbers")
+        rows = self._structure[1]
+        shapes = [(-1, *next(iter(part.operators.values())).rows) for part in rows]
+        given = [
+            door.exact_array(witness, part.name, shape) for part, shape in zip(rows, shapes, strict=True)
+        ]
+        sets = [held for held in given if held is not None]
+        if len(sets) < len(rows):
+            raise ValueError(
+                f"branches need a set of prices of {rows[0].name} and {rows[-1].name} for each case"
+            )
+        cases = _tree(witness["branches"], min(map(len, sets)), self.counts.size)
+        program = self.program()
+        shape, found = self.counts.shape, []
+        lower, upper = (
+            np.broadcast_to(np.asarray(side), shape)
+            for side in (program.blocks[0].lower, program.blocks[0].upper)
+        )
+        waiting = [(0, lower.astype(np.int64), upper.astype(np.int64))]
+        while waiting:
+            case, low, high = waiting.pop()
+            cell, value, below, above = cases[case].tolist()
+            if cell < 0:
+                block = replace(program.blocks[0], lower=low, upper=high)
+                prices = np.concatenate([held[value].ravel() for held in sets])
+                found.append(lagrangian_bound(replace(program, blocks=[block]), prices))
+                continue
+            less, more = high.copy(), low.copy()
+            less.flat[cell] = min(less.flat[cell], value)
+            more.flat[cell] = max(more.flat[cell], value + 1)
+            waiting += [(below, low, less), (above, more, high)]
+        return min(found)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -209,3 +253,25 @@ class CumulativeQIP:
         tree, true = nation_counts(rng, size, most=1_000)
         true = np.cumsum(true, axis=1)
         return cls(tree, true + noise(rng, true.shape), int(true[0, -1]), **options)
+
+
+def _tree(values: Any, sets: int, cells: int) -> Array:
+    """Check that `branches` is a tree: every case except the first is named exactly once.
+
+    A cycle or a second path to a case would name it twice.
+    """
+    cases = np.asarray(values)
+    whole = np.issubdtype(cases.dtype, np.signedinteger)
+    if cases.ndim != 2 or cases.shape[1] != 4 or not len(cases) or not whole:
+        raise ValueError("branches must be an array of integers, of shape (cases, 4)")
+    cases = cases.astype(np.int64)
+    splits = cases[:, 0] >= 0
+    named = cases[splits, 2:].ravel()
+    if not np.array_equal(np.sort(named), np.arange(1, len(cases))):
+        raise ValueError("branches must be a tree: each case but the first is named once")
+    if np.any(cases[:, 0] >= cells) or np.any(np.abs(cases[splits, 1]) >= 2**62):
+        raise ValueError("branches must split cells of the model, at values under 2**62")
+    priced = cases[~splits, 1]
+    if np.any((priced < 0) | (priced >= sets)):
+        raise ValueError(f"branches must name one of {sets} sets of prices")
+    return cases

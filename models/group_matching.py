@@ -10,13 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.programs.program import Program
 from models.programs.terms import Block, Term, rows_of
-from models.witnesses.arrays import whole_array
 
 Table = ArrayLike | tuple[ArrayLike, ArrayLike]
 """Runs of groups of one size: a pair of arrays ``(sizes, counts)``, or an array of shape (runs, 2)."""
@@ -78,7 +76,7 @@ class GroupMatching:
         parent = as_runs("parent_sizes", self.parent_sizes)
         given: Any = self.child_sizes
         if isinstance(given, tuple) and len(given) == 3 and all(map(_is_flat, given)):
-            child = exact.as_data("child_sizes children", given[2])
+            child = door.data("child_sizes children", given[2])
             children: Any = (*as_runs("child_sizes", given[:2]), child)
             if child.dtype != np.int64 or child.shape != children[0].shape or (np.diff(child) < 0).any():
                 raise ValueError("child_sizes: there must be a child for each run, in ascending order")
@@ -194,7 +192,7 @@ class GroupMatching:
         """
         array = np.asarray(x)
         if array.dtype != PAIR:
-            dense = answer_of(array, self.shape, integer=True)
+            dense = door.answer(array, self.shape, integer=True)
             i, j = np.nonzero(dense)
             return i, j, dense[i, j]
         if array.ndim != 1:
@@ -254,8 +252,8 @@ class GroupMatching:
         both = np.concatenate([sizes, child_sizes])
         order = np.argsort(both, kind="stable")
         steps = np.diff(both[order])
-        parent = whole_array(witness, "parent_potential", sizes.shape)
-        child = whole_array(witness, "child_potential", child_sizes.shape)
+        parent = door.whole_array(witness, "parent_potential", sizes.shape)
+        child = door.whole_array(witness, "child_potential", child_sizes.shape)
         if parent is None or child is None:
             more = np.cumsum(exact.widened(np.concatenate([counts, -child_counts])[order], order.size))
             rising = np.zeros(order.size, dtype=np.int64)
@@ -321,7 +319,7 @@ def as_runs(name: str, given: Any) -> tuple[Ints, Ints]:
     if not _is_table(given) or (isinstance(given, np.ndarray) and given.shape[1] != 2):
         raise ValueError(f"{name} must be a pair (sizes, counts) or an array of shape (runs, 2)")
     sides = given.T if isinstance(given, np.ndarray) else given
-    sizes, counts = exact.as_data(f"{name} sizes", sides[0]), exact.as_data(f"{name} counts", sides[1])
+    sizes, counts = door.data(f"{name} sizes", sides[0]), door.data(f"{name} counts", sides[1])
     for what, side in (("sizes", sizes), ("counts", counts)):
         if side.dtype != np.int64:
             raise ValueError(f"{name} {what} must be integers, got {side.dtype}")

@@ -37,14 +37,11 @@ class Instance(NamedTuple):
     """A stored model, with its answer and the witness that proves it if they were stored.
 
     - witness: None if the answer needs none.
-    - witnessed: whether the file records the answer's witness, or that it needs none. Releases before 0.2.0
-      did not.
     """
 
     model: Model
     answer: Array | None
     witness: Witness | None
-    witnessed: bool
 
 
 class UnknownModel(ValueError):
@@ -174,8 +171,8 @@ def unpacked(arrays: Any) -> Instance:
         raise ValueError(f"no instance of a model of this version: {failure}") from None
 
 
-def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None, bool]:
-    """What `packed_answer` or `packed` stored: answer, witness and `witnessed`, as in `Instance`.
+def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None]:
+    """What `packed_answer` or `packed` stored: answer and witness, as in `Instance`.
 
     Raises `ValueError` if neither made these arrays.
     """
@@ -185,11 +182,14 @@ def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None, bool]:
         raise ValueError(f"no answer of this version: {failure}") from None
 
 
-def _answer_of(about: Any, arrays: Any) -> tuple[Array | None, Witness | None, bool]:
-    answer = _widened(_get(about["answer"], ANSWER, arrays)) if "answer" in about else None
-    kept = dict(about.get("witness") or {})
-    witness = {name: _widened(_get(shape, f"{WITNESS}.{name}", arrays)) for name, shape in kept.items()}
-    return answer, witness or None, "witness" in about
+def _answer_of(about: Any, arrays: Any) -> tuple[Array | None, Witness | None]:
+    if "answer" not in about:
+        return None, None
+    if "witness" not in about:
+        raise ValueError("the answer has no witness")
+    shapes = dict(about["witness"])
+    witness = {name: _widened(_get(shape, f"{WITNESS}.{name}", arrays)) for name, shape in shapes.items()}
+    return _widened(_get(about["answer"], ANSWER, arrays)), witness or None
 
 
 def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:

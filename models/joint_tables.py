@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional
+from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly
-from models.children import bounds_of, rule_name
+from models.children import bounds_of
+from models.model import ByProgram
+from models.programs.costs import Square
+from models.programs.operators import Answers, Children, Each
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
-from models.programs.trees import children_sums
+from models.programs.terms import INFINITY, Block, Rows
 from models.synthetic import heavy_tailed, noise
 from models.tree import Tree
-from models.witnesses.arrays import entry
-from models.witnesses.block_squares import squares
-from models.witnesses.lagrangian import lagrangian_bound
+from models.witnesses.scaled import exact_cost
 from models.workload import Workload, answers_of_nodes
 
 
 @dataclass(frozen=True, eq=False)
-class JointTables:
+class JointTables(ByProgram):
     """Whole histograms of every node of a tree, nearest to the noisy answers of all nodes at once.
 
         minimize    Σ_v Σ_q w[level of v, q] ‖Q_q x_v − y_{v,q}‖²      TopDown's levels (Abowd et al. 2022)
@@ -73,7 +70,7 @@ class JointTables:
     >>> model = JointTables(Tree([[0, 0]]), Workload.marginals((1,), [(0,)]), [[9], [4], [2]], [[1], [1]])
     >>> model.objective([[8], [5], [3]])
     3
-    >>> model.certificate([[8], [5], [3]], {"prices": [-2, 2, -2, -2]}).optimal
+    >>> model.certificate([[8], [5], [3]], {"consistency": [[-2]], "queries": [2, -2, -2]}).optimal
     True
     """
 
@@ -107,8 +104,9 @@ class JointTables:
             object.__setattr__(self, name, side)
         lower, upper = self.sides
         for v, i in np.argwhere(lower > upper)[:1]:
+            assert self.sums is not None
             raise ValueError(
-                f"sums, node {v}, {self._sum_name(i)}: the lower bound {lower[v, i]} is above the upper "
+                f"sums, node {v}, {self.sums.named(i)}: the lower bound {lower[v, i]} is above the upper "
                 f"bound {upper[v, i]}"
             )
 
@@ -121,11 +119,6 @@ class JointTables:
     def shape(self) -> tuple[int, int]:
         """Shape of an answer: nodes by cells."""
         return self.tree.size, self.workload.cells
-
-    @property
-    def answer_size(self) -> int:
-        """How many numbers an answer holds."""
-        return self.tree.size * self.workload.cells
 
     @property
     def sides(self) -> tuple[Array, Array]:
@@ -143,7 +136,7 @@ class JointTables:
         tree, upper = self.tree, self.sides[1]
         # Floats hold infinity, and whole numbers up to 2^53; beyond that, Python numbers do.
         largest = max((abs(value) for value in upper.ravel().tolist() if abs(value) < INFINITY), default=0)
-        kind: Any = float if largest * tree.size <= exact.FLOAT_WHOLE else object
+        kind: Any = float if largest * tree.size * self.workload.cells <= exact.FLOAT_WHOLE else object
         most = np.full(self.shape, INFINITY, kind)
         if self.sums is not None:
             for row in self.sums.row:
@@ -162,117 +155,43 @@ class JointTables:
         return most
 
     @cached_property
-    def _weight(self) -> Array:
-        """The weight of each answer; shape (nodes, workload.size)."""
-        return self.workload.by_answer(self.data[1])[self.tree.level]
-
-    @cached_property
-    def _measured(self) -> Ints:
-        """The positions in ``noisy.ravel()`` of the answers with a positive weight."""
-        return np.flatnonzero(self._weight.ravel() > 0)
+    def _measured(self) -> tuple[Ints, Square]:
+        """The flat positions of the answers with a positive weight, and the cost of these answers."""
+        noisy, weights = self.data
+        weight = self.workload.by_answer(weights)[self.tree.level].ravel()
+        at = np.flatnonzero(weight > 0)
+        return at, Square(noisy.ravel()[at], weight[at])
 
     def program(self) -> Program:
-        """The program above, with a whole variable for each measured answer."""
-        return self._program
+        """The program above, with a whole variable for each measured answer.
 
-    @cached_property
-    def _program(self) -> Program:
-        measured, most = self._measured, self.most
-        others, each = measured.size, scipy.sparse.identity(self.tree.size)
-        queries = scipy.sparse.kron(each, self.workload.matrix, "csr")[measured]
-        link = scipy.sparse.hstack([queries, -scipy.sparse.identity(others)], "csr")
-        rows = [children_sums("consistency", self.tree, self.workload.cells, others)]
+        Prices of its rows cannot prove more than the relaxation over the reals, with the squares made linear
+        between whole numbers. So a gap may remain even for an optimal answer, and is then stated. Without
+        prices, each noisy answer is fitted alone; `solvers.prove` searches for better ones.
+        """
+        (at, cost), most, nodes = self._measured, self.most, self.tree.size
+        queries = Answers(self.workload, nodes, at, each="node")
+        rows = [Rows("consistency", {"x": Children(self.tree, self.shape)}, 0, 0)]
         if self.sums is not None:
-            held = scipy.sparse.kron(each, self.sums.matrix, "csr")
-            held.resize((held.shape[0], self.answer_size + others))
-            lower, upper = self.sides
-            rows.append(Rows("sums", held, lower.ravel(), upper.ravel()))
+            rows.append(Rows("sums", {"x": Answers(self.sums, nodes, each="node")}, *self.sides))
+        rows.append(Rows("queries", {"x": queries, "answer": Each(at.shape, -1)}, 0, 0))
         return Program(
             "JointTables",
             [
-                Block("x", self.shape, 0, most, integer=True),
-                Block("answer", (others,), 0, self.workload.answers(most).ravel()[measured], integer=True),
+                Block("x", self.shape, 0, most, True),
+                Block("answer", at.shape, 0, queries.apply(most), True, cost),
             ],
-            [*rows, Rows("queries", link, *np.zeros((2, others)))],
-            [
-                Term(
-                    "quadratic",
-                    self.answer_size + np.arange(others),
-                    self._weight.ravel()[measured],
-                    self.data[0].ravel()[measured],
-                )
-            ],
+            rows,
         )
 
-    def variables(self, x: Any) -> Array:
-        """All variables of the program at an answer: the histograms, then the measured answers."""
-        x = answer_of(x, self.shape, integer=True)
-        return np.concatenate([x.ravel(), self.workload.answers(x).ravel()[self._measured]])
-
-    def from_row_prices(self, _: Any, prices: Array) -> Witness:
-        """The witness is prices of the program's rows."""
-        return {"prices": prices}
+    def auxiliary(self, x: Array) -> dict[str, Array]:
+        """The measured answers."""
+        return {"answer": self.workload.answers(x).ravel()[self._measured[0]]}
 
     def objective(self, x: Any) -> Number:
-        """Σ w ‖Q x − y‖²; exact (an `int`, or a `Fraction`) if noisy answers and x are."""
-        x = answer_of(x, self.shape, integer=True)
-        cost, exactly = squares(self.tree, self.workload, self.data, x), exact.is_exact(self.data[0])
-        return cost.numerator if exactly and cost.denominator == 1 else exact.as_objective(cost, exactly)
-
-    def violations(self, x: Any) -> list[str]:
-        """Fractions, negative counts, broken structural zeros, children's sums, and bounds of sums."""
-        x = answer_of(x, self.shape, integer=True)
-        found = list(fractional(x))
-        found += [f"domain: x[{v}, {j}] = {x[v, j]}, under 0" for v, j in np.argwhere(x < 0)]
-        if self.zeros is not None:
-            wrong = np.argwhere(np.asarray(self.zeros) & (x != 0))
-            found += [f"zeros: x[{v}, {j}] = {x[v, j]}, not 0" for v, j in wrong]
-        tree, x = self.tree, exact.widened(x, max(self.shape))
-        held = tree.child_sums(x) if tree.internal.size else x[:0]
-        for i, j in np.argwhere(held != x[tree.internal]):
-            v = tree.internal[i]
-            found.append(f"consistency: node {v}, cell {j}: children sum to {held[i, j]}, not {x[v, j]}")
-        if self.sums is not None:
-            held, (lower, upper) = self.sums.answers(x), self.sides
-            (low, at), (high, _) = exact.comparable(lower, held), exact.comparable(upper, held)
-            for v, i in np.argwhere((at < low) | (at > high)):
-                which = f"sums: node {v}, {self._sum_name(i)}"
-                found.append(f"{which}: {held[v, i]}, not in {lower[v, i]} … {upper[v, i]}")
-        return found
-
-    def _sum_name(self, i: int) -> str:
-        assert self.sums is not None
-        return rule_name(self.sums, i)
-
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """One price for each row of the program: exact, for any prices.
-
-        The bound is `models.lagrangian_bound` of the program. Prices cannot prove more than the relaxation
-        over the reals, with the squares made linear between whole numbers. So a gap may remain even for an
-        optimal answer, and is then stated.
-
-        Without a witness all prices are 0; each noisy answer is then fitted alone. `solvers.prove` searches
-        for better ones.
-
-        Parameters
-        ----------
-        x : array, shape (nodes, cells)
-        witness : mapping, optional
-            ``prices``, shape (rows of the program,).
-        """
-        x = answer_of(x, self.shape, integer=True)
-        objective, broken = self.objective(x), self.violations(x)
-        if not objective < INFINITY:
-            broken.append("x: squares pass what floats hold")
-        if broken:
-            return infeasible(objective, broken)
-        given = entry(witness, "prices")
-        if given is None:
-            given = np.zeros(self._program.matrix.shape[0], np.int64)
-        cost, bound = squares(self.tree, self.workload, self.data, x), lagrangian_bound(self._program, given)
-        exactly, unit = not isinstance(objective, float), rounding.unit_of(self.data[1], self.data[0])
-        proof = judge_exactly(cost, bound, exactly, {"prices": given}, LEFT, unit)
-        return replace(proof, objective=objective)
+        """Σ w ‖Q x − y‖², exact also of floats: an `int`, or a `Fraction`."""
+        cost = exact_cost(self._measured[1], self.auxiliary(self._answer(x))["answer"])
+        return cost.numerator if cost.denominator == 1 else cost
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

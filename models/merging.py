@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, fractional
+from models.arithmetic import door, exact, rounding
+from models.arithmetic.answers import fractional
 from models.arithmetic.arrays import Array, Floats
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
@@ -58,8 +58,8 @@ class Merging:
     integer: bool = False
 
     def __post_init__(self) -> None:
-        estimates = exact.as_data("estimates", self.estimates, ndim=2)
-        weights = exact.as_data("weights", self.weights, ndim=2)
+        estimates = door.data("estimates", self.estimates, ndim=2)
+        weights = door.data("weights", self.weights, ndim=2)
         if estimates.shape != weights.shape or estimates.size == 0:
             raise ValueError(
                 f"estimates have shape {estimates.shape}, weights {weights.shape}: there must be a weight "
@@ -193,7 +193,7 @@ class Merging:
         return sum((Fraction(r) * r / w for r, w in pairs), saved), reason
 
     def _answer(self, x: Any) -> Array:
-        return answer_of(x, self.data[0].shape[1:], self.integer)
+        return door.answer(x, self.data[0].shape[1:], self.integer)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
-from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
+from models.model import ByProgram
+from models.programs.costs import Linear
+from models.programs.operators import Incidence
 from models.programs.program import Program
-from models.programs.terms import Block, Term, rows_of
-from models.witnesses.arrays import entry, exact_array, whole_array
-from models.witnesses.scaled import gathered, minus, over_one_unit, plus, times
-
-GAP = "other flows may cost less"
+from models.programs.terms import Block, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class MinCostFlow:
+class MinCostFlow(ByProgram):
     """A whole flow of least cost through a network.
 
         minimize    Σ_a cost_a·x_a                                      Ahuja, Magnanti & Orlin 1993, (1.1)
@@ -32,6 +27,10 @@ class MinCostFlow:
 
     An assignment is a flow of one unit from each row to a column, a transport one from many sources to many
     sinks, and a shortest path one of a single unit.
+
+    Prices of the balances are potentials of the nodes. Some, the distances in the residual network, prove a
+    flow of least cost (Ahuja, Magnanti & Orlin 1993, §9.3). Without a witness all are 0; `solvers.prove`
+    finds others.
 
     Parameters
     ----------
@@ -56,10 +55,10 @@ class MinCostFlow:
     Two units go from node 0 to node 2. At most one takes the cheap way through node 1.
 
     >>> model = MinCostFlow([0, 1, 0], [1, 2, 2], cost=[1, 1, 5], supply=[2, 0, -2], capacity=[1, 9, 9])
-    >>> proof = model.certificate([1, 1, 1], {"potentials": [5, 1, 0]})
+    >>> proof = model.certificate([1, 1, 1], {"balance": [5, 1, 0]})
     >>> proof.optimal, proof.objective
     (True, 7)
-    >>> model.certificate([0, 0, 2], {"potentials": [5, 1, 0]}).gap
+    >>> model.certificate([0, 0, 2], {"balance": [5, 1, 0]}).gap
     3
     """
 
@@ -71,7 +70,7 @@ class MinCostFlow:
     random_up_to: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
-        cost = exact.as_data("cost", self.cost)
+        cost = door.data("cost", self.cost)
         whole = {name: _whole(name, getattr(self, name)) for name in ("tail", "head", "supply")}
         supply = whole["supply"]
         if supply.size == 0:
@@ -129,85 +128,13 @@ class MinCostFlow:
 
     def program(self) -> Program:
         """The program above."""
-        (tail, head), arcs = self.arcs, np.arange(self.room.size)
-        entries = (np.concatenate([tail, head]), np.tile(arcs, 2), np.repeat([1.0, -1.0], arcs.size))
-        shape = self.supplies.size, arcs.size
+        tail, head = self.arcs
+        leaves = Incidence(tail, head, self.supplies.size)
         return Program(
             "MinCostFlow",
-            [Block("x", (arcs.size,), 0, self.room, True)],
-            [rows_of("balance", shape, entries, self.supplies, self.supplies)],
-            [Term("linear", arcs, self.costs)],
+            [Block("x", self.room.shape, 0, self.room, True, Linear(self.costs))],
+            [Rows("balance", {"x": leaves}, self.supplies, self.supplies)],
         )
-
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: the potentials."""
-        return np.asarray(witness["potentials"])
-
-    def from_row_prices(self, x: Any, prices: Array) -> Witness:  # noqa: ARG002
-        """The reverse of `row_prices`."""
-        return {"potentials": prices}
-
-    def variables(self, x: Any) -> Array:
-        """An answer as all variables of the program."""
-        return self._answer(x)
-
-    def objective(self, x: Any) -> Number:
-        """Σ cost·x; exact for exact costs."""
-        return exact.dot(self.costs, self._answer(x))
-
-    def violations(self, x: Any) -> list[str]:
-        """Flows that are not whole, or not between 0 and the capacity; nodes whose supply does not leave."""
-        x, room = self._answer(x), self.room
-        found = list(fractional(x))
-        found += [f"capacity: x[{a}] = {x[a]}, not in 0 … {room[a]}" for a in _outside(x, room)]
-        tail, head = self.arcs
-        nodes = self.supplies.size
-        leaves = minus(gathered(tail, x, nodes), gathered(head, x, nodes))
-        for v in np.flatnonzero(leaves != self.supplies):
-            found.append(f"balance: {leaves[v]} leaves node {v}, not {self.supplies[v]}")
-        return found
-
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Potentials π of the nodes; linear time, exact.
-
-        For any potentials, every flow costs at least
-
-            Σ_v π_v·supply_v  +  Σ_a capacity_a · min(0, cost_a − π_tail(a) + π_head(a)),
-
-        as the reduced costs of its arcs and the potentials of its supplies add up to its cost. Some
-        potentials, the distances in the residual network, reach the least cost (Ahuja, Magnanti & Orlin 1993,
-        §9.3). Everything is computed in whole numbers over one unit, floats too: a float is a fraction. If
-        costs are floats, a gap of 10⁻⁷ of the cost counts as 0.
-
-        Without a witness all potentials are 0; `solvers.prove` finds others.
-
-        Parameters
-        ----------
-        x : int array, shape (arcs,)
-        witness : mapping, optional
-            ``potentials``, shape (nodes,): int, `Fraction` or float.
-        """
-        x = self._answer(x)
-        objective, broken = self.objective(x), self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
-        supply, (tail, head) = self.supplies, self.arcs
-        given = _potentials(witness, supply.shape)
-        potentials = np.zeros(supply.size, np.int64) if given is None else given
-        (cost, price), unit = over_one_unit(self.costs, potentials)
-        reduced = plus(minus(cost, price[tail]), price[head])
-        least = exact.total(times(np.minimum(reduced, 0), self.room))
-        bound = Fraction(int(exact.total(times(price, supply)) + least), unit)
-        proof = {"potentials": potentials}
-        if exact.is_exact(self.costs):
-            exactly = bound.numerator if bound.denominator == 1 else bound
-            return judge(objective, objective - exactly, True, proof, GAP)
-        paid = Fraction(int(exact.total(times(cost, x))), unit)
-        size = float(exact.reach(cost) / Fraction(unit)) * max(1, exact.reach(supply))
-        return judge_exactly(paid, bound, False, proof, GAP, min(1.0, size))
-
-    def _answer(self, x: Any) -> Array:
-        return answer_of(x, self.room.shape, integer=True)
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -236,18 +163,7 @@ class MinCostFlow:
 
 
 def _whole(name: str, values: Any) -> Ints:
-    array = exact.as_data(name, values)
+    array = door.data(name, values)
     if array.dtype != np.int64:
         raise ValueError(f"{name} must be integers")
     return array
-
-
-def _outside(x: Array, room: Ints) -> Ints:
-    return np.flatnonzero((x < 0) | (x > room))
-
-
-def _potentials(witness: Witness | None, shape: tuple[int, ...]) -> Array | None:
-    value = entry(witness, "potentials")
-    if isinstance(value, np.ndarray) and value.dtype == np.int64:  # without a loop
-        return whole_array(witness, "potentials", shape)
-    return exact_array(witness, "potentials", shape)

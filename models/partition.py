@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from models.arithmetic import runs
+from models import runs
+from models.arithmetic import exact, rounding
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
-from models.certificate import Witness
+from models.certificate import Certificate, Witness, judge
 from models.programs import paths
 from models.programs.program import Program
+
+FEW = 40
+"""Answers to so many values that are not optimal are compared exactly with the best, too."""
 
 
 class Partition:
@@ -56,3 +60,32 @@ class Partition:
     def violations(self, x: Any) -> list[str]:
         """A first value that begins no run, marks other than 0 and 1, a wrong number of runs."""
         return runs.broken(x, self._size, self.clusters)
+
+    def _judge(
+        self,
+        objective: Number,
+        bound: float,
+        paid: Number,
+        sure: Number,
+        proof: Witness,
+        more: float,
+        least: Callable[[], Fraction | None],
+    ) -> Certificate:
+        """The certificate from a bound in floats; for exact values, from a comparison of the best cuts.
+
+        - bound: what potentials prove, rounding included, but for what is `paid` in any case.
+        - sure: a bound that holds without them.
+        - more: added to the `unit` of `models.arithmetic.rounding.of_runs`.
+        - least: the least cost, exactly; None if too many cuts are near it. It is only asked for if floats do
+          not tell the answer from the best, or there are few values.
+        """
+        values, reason = np.asarray(self.values), "another partition may cost less"
+        rounded = rounding.of_runs(values, more)
+        nearly = judge(objective, objective - max(bound + paid, sure), False, proof, reason, rounded)
+        if not exact.is_exact(values):
+            return nearly
+        held = Fraction(bound) + Fraction(paid) - Fraction(rounded.error) if np.isfinite(bound) else sure
+        held = max(held, Fraction(sure))
+        if held < objective and (nearly.optimal or values.size <= FEW) and (best := least()) is not None:
+            held = max(held, min(Fraction(objective), best))
+        return judge(objective, objective - held, True, proof, reason)

@@ -11,21 +11,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
+from scipy.sparse.linalg import lsqr
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional, tolerance_for
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Flags, Floats, Ints, read_only
-from models.arithmetic.distance import distance
-from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible
+from models.check.checker import Structure
+from models.model import ByProgram
+from models.programs.costs import Absolute, Linear, Square
+from models.programs.operators import Each, Sparse, Spread
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Kind, Term, rows_of
-from models.witnesses.arrays import entry
-from models.witnesses.program_certificate import lagrangian_certificate
+from models.programs.terms import INFINITY, Block, Rows
+
+ROUNDS = 5
+"""How often forecasts in floats are moved at most, so that sums keep their bounds."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reconciliation:
+class Reconciliation(ByProgram):
     """Coherent forecasts within bounds, nearest to base forecasts in weighted squares or absolute changes.
 
         minimize    Σ_i w_i |x_i − y_i|^p                Wickramasuriya, Turlach & Hyndman 2020, (4), with
@@ -67,10 +69,10 @@ class Reconciliation:
     A total and two parts, whose forecasts do not add up:
 
     >>> model = Reconciliation([10, 4, 3], aggregate=[0, 0], part=[1, 2])
-    >>> proof = model.certificate([9, 5, 4], {"prices": [-2]})
+    >>> proof = model.certificate([9, 5, 4], {"sums": [-2]})
     >>> proof.optimal, proof.objective
     (True, 3)
-    >>> model.certificate([10, 6, 4], {"prices": [-2]}).gap
+    >>> model.certificate([10, 6, 4], {"sums": [-2]}).gap
     2
     """
 
@@ -88,15 +90,15 @@ class Reconciliation:
     random_up_to: ClassVar[int] = 1_000
 
     def __post_init__(self) -> None:
-        base = exact.as_data("base", self.base)
+        base = door.data("base", self.base)
         weights = np.ones(base.shape, np.int64) if self.weights is None else self.weights
-        weights = exact.as_data("weights", weights)
+        weights = door.data("weights", weights)
         if weights.shape != base.shape:
             raise ValueError(f"weights have shape {weights.shape}; there are {base.size} series")
         wrong = np.flatnonzero(weights <= 0)
         if wrong.size:
             raise ValueError(f"weights[{wrong[0]}] is {weights[wrong[0]]}: leave a series without weight out")
-        links = exact.as_data("aggregate", self.aggregate), exact.as_data("part", self.part)
+        links = door.data("aggregate", self.aggregate), door.data("part", self.part)
         for name, ends in zip(("aggregate", "part"), links, strict=True):
             if ends.dtype != np.int64 or ends.shape != links[0].shape:
                 raise ValueError(f"{name} must be integers, one for each link")
@@ -109,8 +111,13 @@ class Reconciliation:
             raise ValueError("with p = infinity, weights must be numbers that floats hold")
         if self.factors is not None:
             factors = np.array(self.factors, float)
-            if factors.ndim != 2 or len(factors) != base.size or not np.isfinite(factors).all():
-                raise ValueError(f"factors must be finite, with a row for each of the {base.size} series")
+            if factors.ndim != 2 or len(factors) != base.size:
+                raise ValueError(
+                    f"factors have shape {factors.shape}; expected a row for each of the {base.size} series "
+                    "and a column for each factor"
+                )
+            if not np.isfinite(factors).all():
+                raise ValueError("factors must be finite")
             if self.p != 2 or self.integer:
                 raise ValueError("factors need p = 2 and forecasts that need not be whole")
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -174,6 +181,14 @@ class Reconciliation:
     def aggregates(self) -> Ints:
         """The series that have parts, in order: one row of the program each."""
         return np.unique(self.links[0])
+
+    @cached_property
+    def matrix(self) -> scipy.sparse.csr_matrix:
+        """Each aggregate less the sum of its parts; shape (aggregates, series)."""
+        (aggregate, part), own = self.links, self.aggregates
+        row = np.concatenate([np.arange(own.size), np.searchsorted(own, aggregate)])
+        entries = np.repeat([1.0, -1.0], [own.size, part.size]), (row, np.concatenate([own, part]))
+        return scipy.sparse.csr_matrix(entries, (own.size, self.data[0].size))
 
     @property
     def bottom(self) -> Flags:
@@ -246,180 +261,94 @@ class Reconciliation:
         return x
 
     def program(self) -> Program:
-        """The program above."""
-        return self._program
+        """The program above. A price for the sum of each aggregate proves an answer.
 
-    @cached_property
-    def _program(self) -> Program:
+        Over the reals there are such prices for every optimal answer; over whole numbers too if the hierarchy
+        is a tree, as its matrix is totally unimodular. With p = ∞ and with `factors`, further rows have
+        prices: each change from below and from above, and each error.
+        """
         base, weights = self.data
-        aggregate, part = self.links
-        rows = self.aggregates
-        entries = (
-            np.concatenate([np.arange(rows.size), np.searchsorted(rows, aggregate)]),
-            np.concatenate([rows, part]),
-            np.repeat([1.0, -1.0], [rows.size, part.size]),
-        )
-        zero = np.zeros(rows.size, np.int64)
-        n, each = base.size, np.arange(base.size)
+        n, named = base.size, ("series {}, less the sum of its parts,", self.aggregates)
+        sums = Rows("sums", {"x": Sparse(self.matrix, *named)}, 0, 0)
         x = Block("x", (n,), *self.bounds, self.integer)
         if self.factors is not None:
-            shared = np.asarray(self.factors)
-            series, factor = shared.nonzero()
+            shared, none = np.asarray(self.factors), np.zeros(n, np.int64)
+            split = {"x": Each((n,)), "shared": Sparse(-shared), "own": Each((n,), -1)}
             count = shared.shape[1]
-            split = (
-                np.concatenate([each, series, each]),
-                np.concatenate([each, n + factor, n + count + each]),
-                np.concatenate([np.ones(n), -shared[series, factor], -np.ones(n)]),
-            )
-            width = 2 * n + count
-            blocks = [x, *(Block(name, (m,), -INFINITY) for name, m in (("shared", count), ("own", n)))]
-            rows_ = [rows_of("errors", (n, width), split, base, base),
-                     rows_of("sums", (rows.size, width), entries, zero, zero)]  # fmt: skip
-            squares = [Term("quadratic", n + np.arange(count)), Term("quadratic", n + count + each, weights)]
-            return Program("Reconciliation", blocks, rows_, squares)
-        largest = self.p == math.inf
-        sums = rows_of("sums", (rows.size, n + largest), entries, zero, zero)
-        if not largest:
-            kind: Kind = "quadratic" if self.p == 2 else "absolute"
-            return Program("Reconciliation", [x], [sums], [Term(kind, each, weights, base)])
-        beside = np.tile(each, 2), np.concatenate([each, np.full(n, n)])
-        furthest = exact.fractions(weights) * exact.fractions(base)
-        below, above = (
-            rows_of(name, (n, n + 1), (*beside, np.concatenate([weights, np.full(n, sign)])), *sides)
-            for name, sign, *sides in (("below", -1, -INFINITY, furthest), ("above", 1, furthest, INFINITY))
-        )
-        distance = Block("distance", (1,), 0, INFINITY)
-        return Program("Reconciliation", [x, distance], [below, above, sums], [Term("linear", np.array([n]))])
-
-    def _within(self, objective: Number) -> Program:
-        """The program with bounds that all answers keep whose objective is not far above the one given.
-
-        So the bound by any prices is at most the optimum, or is far above that objective, which no answer
-        that keeps all rows then has. Without these bounds, the least error in prices of series without costs
-        of their own would prove nothing.
-        """
-        base, weights = map(exact.fractions, self.data)
-        if self.factors is None:
-            reach = (2 * Fraction(objective) + max((weights * np.abs(base)).tolist()) + 1) / weights
-        else:
-            # |x_i − y_i|² is at most W_ii times the objective.
-            variances = 1 / exact.floats(self.data[1]) + (np.asarray(self.factors) ** 2).sum(axis=1)
-            reach = exact.fractions(2 * np.sqrt(variances) * math.sqrt(2 * float(objective) + 1))
-        lower, upper = (side.astype(object) for side in self.bounds)
-        lower, upper = np.maximum(lower, base - reach), np.minimum(upper, base + reach)
-        x, *others = self._program.blocks
-        return replace(self._program, blocks=[replace(x, lower=lower, upper=upper), *others])
-
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness is prices of the program's rows."""
-        return np.asarray(witness["prices"])
-
-    def from_row_prices(self, _: Any, prices: Array) -> Witness:
-        """The reverse of `row_prices`."""
-        return {"prices": prices}
-
-    def variables(self, x: Any) -> Array:
-        """An answer as all variables of the program: also its largest change, or its errors by factors."""
-        at: Array = self._answer(x)
-        if self.factors is not None:
-            return np.concatenate([exact.floats(at), *self._errors(at)])
+            errors = [
+                Block("shared", (count,), -INFINITY, cost=Square(np.zeros(count, np.int64))),
+                Block("own", (n,), -INFINITY, cost=Square(none, weights)),
+            ]
+            return Program("Reconciliation", [x, *errors], [Rows("errors", split, base, base), sums])
         if self.p != math.inf:
-            return at
-        base, weights, exactly = map(exact.fractions, (*self.data, at))
-        largest = max((weights * np.abs(exactly - base)).tolist(), default=Fraction(0))
-        return exact.joined(at, largest if exact.is_exact(at) else exact.float_above(largest))
+            cost = (Square if self.p == 2 else Absolute)(base, weights)
+            return Program("Reconciliation", [replace(x, cost=cost)], [sums])
+        change = Sparse(scipy.sparse.diags(exact.floats(weights)))
+        given, all_ = exact.fractions(weights) * exact.fractions(base), np.array([0, n])
+        below = Rows("below", {"x": change, "distance": Spread(all_, -1)}, -INFINITY, given)
+        above = Rows("above", {"x": change, "distance": Spread(all_)}, given, INFINITY)
+        return Program("Reconciliation", [x, Block("distance", (1,), cost=Linear(1))], [below, above, sums])
 
-    def _errors(self, x: Array) -> tuple[Floats, Floats]:
-        """The least costly errors of the factors and of each series that give x."""
-        away, weights = exact.floats(x) - exact.floats(self.data[0]), exact.floats(self.data[1])
-        factors = np.asarray(self.factors)
-        system = np.eye(factors.shape[1]) + factors.T @ (weights[:, None] * factors)
-        shared = np.linalg.solve(system, factors.T @ (weights * away))
-        return shared, away - factors @ shared
-
-    def relaxed(self) -> Self | None:
-        """The same over the reals."""
-        return replace(self, integer=False) if self.integer else None
-
-    def objective(self, x: Any) -> Number:
-        """Σ w |x − y|^p; an `int` or a `Fraction` if data and answer are exact."""
+    def auxiliary(self, x: Array) -> dict[str, Array]:
+        """With p = ∞, the largest change; with `factors`, the least costly errors that give x."""
         base, weights = self.data
-        x = self._answer(x)
         if self.factors is not None:
-            shared, own = self._errors(x)
-            return float(exact.floats(weights) @ own**2 + shared @ shared)
+            factors, heavy = np.asarray(self.factors), exact.floats(weights)
+            away = exact.floats(x) - exact.floats(base)
+            system = np.eye(factors.shape[1]) + factors.T @ (heavy[:, None] * factors)
+            shared = np.linalg.solve(system, factors.T @ (heavy * away))
+            if not exact.is_exact(x):
+                return {"shared": shared, "own": away - factors @ shared}
+            of_shared = Sparse(factors).apply(exact.fractions(shared))
+            return {"shared": shared, "own": exact.fractions(x) - exact.fractions(base) - of_shared}
         if self.p != math.inf:
-            return distance(x, base, int(self.p), weights)
-        if all(map(exact.is_exact, (x, base, weights))):
-            away = np.abs(exact.difference(x, base))
-            largest: Number = max((exact.widened(weights, exact.reach(away)) * away).tolist(), default=0)
-            return largest
-        with np.errstate(over="ignore"):
-            away = np.abs(exact.floats(x) - exact.floats(base))
-            return float((exact.floats(weights) * away).max(initial=0.0))
+            return {}
+        changes = exact.fractions(weights) * np.abs(exact.fractions(x) - exact.fractions(base))
+        largest = max(changes.tolist(), default=0)
+        held = largest if exact.is_exact(x) else exact.float_above(Fraction(largest))
+        return {"distance": door.numbers("the largest change", [held])}
 
-    def violations(self, x: Any) -> list[str]:
-        """Series that are not whole, out of bounds, or not the sum of their parts."""
-        x = self._answer(x)
-        slack = 0 if self.integer else tolerance_for(x, self.data[0])
-        found = list(fractional(x)) if self.integer else []
-        lower, upper = self.bounds
-        (low, at), (high, _) = exact.comparable(lower, x), exact.comparable(upper, x)
-        for i in np.flatnonzero((at < low - slack) | (at > high + slack)):
-            found.append(f"bounds: series {i} is {x[i]}, not in {lower[i]} … {upper[i]}")
-        aggregate, part = self.links
-        x = exact.widened(x, x.size)
-        held = np.zeros(x.shape, x.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.add.at(held, aggregate, x[part])
-        for a in self.aggregates[np.abs(held - x)[self.aggregates] > slack]:
-            found.append(f"sums: the parts of series {a} sum to {held[a]}, not {x[a]}")
-        return found
+    def repaired(self, x: Floats) -> Floats:
+        """Series of the bottom within their bounds, and their sums.
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """A price λ for the sum of each aggregate; exact, for any prices.
-
-        With the charge c_i = Σ_{a has the part i} λ_a − λ_i on each unit of series i, where λ_i is 0 at the
-        bottom,
-
-            bound  =  Σ_i min over lower ≤ z ≤ upper (whole if `integer`) of ( w |z − y|^p + c z ).
-
-        It is computed without rounding (`models.lagrangian_bound`). Over the reals some prices reach the
-        optimum; over whole numbers too, if the hierarchy is a tree: its matrix is totally unimodular.
-        Without a witness all prices are 0; `solvers.prove` finds others.
-
-        Parameters
-        ----------
-        x : array, shape (series,)
-            In floats, bounds and sums may be broken by a tolerance.
-        witness : mapping, optional
-            ``prices``, shape (aggregates,), in the order of the aggregates' numbers. With p = ∞, those of
-            the program's rows: each change from below and from above, shape (series,), come first. So do
-            those of each error with `factors`.
+        Where the bounds of sums are broken by more than rounding, those of the bottom move, by least squares.
         """
-        x = self._answer(x)
-        objective, broken = self.objective(x), self.violations(x)
-        if not objective < INFINITY:
-            broken.append("x: costs pass what floats hold")
-        if broken:
-            return infeasible(objective, broken)
-        prices = entry(witness, "prices")
-        prices = np.zeros(self._program.matrix.shape[0], np.int64) if prices is None else np.asarray(prices)
-        at = self.variables(x)
-        separable = self.p != math.inf and self.factors is None
-        program = self._program if separable else self._within(objective)
-        proof = lagrangian_certificate(program, at, prices)
-        reason = proof.reason if proof.optimal or proof.bound is None else LEFT
-        if self.factors is None and exact.is_exact(x) and all(map(exact.is_exact, self.data)):
-            return replace(proof, reason=reason)
-        bound, gap = proof.bound, proof.gap
-        if bound is not None and gap is not None and gap < INFINITY:
-            bound, gap = exact.float_below(Fraction(bound)), exact.float_above(Fraction(gap))
-        cost = exact.as_float(proof.objective)
-        return replace(proof, objective=cost, bound=bound, gap=gap, reason=reason)
+        lower, upper = map(exact.floats, self.bounds)
+        bottom, rounded = np.flatnonzero(self.bottom), np.zeros(x.size)
+        size = abs(self.matrix)
+        x = self.summed(np.clip(x, lower, upper))
+        for left in range(ROUNDS, -1, -1):
+            short = np.clip(x, lower, upper) - x
+            rounded[self.aggregates] = 2.0**-48 * (size @ np.abs(x))
+            broken = np.flatnonzero(np.abs(short) > rounded)
+            free = np.flatnonzero(((x > lower) & (x < upper))[bottom])
+            if not (left and broken.size and free.size):
+                break
+            parts = self.members[free][:, broken].T
+            x[bottom[free]] += lsqr(parts, short[broken], atol=1e-15, btol=1e-15)[0]
+            x = self.summed(np.clip(x, lower, upper))
+        return np.where(np.abs(short) <= rounded, x + short, x)
 
-    def _answer(self, x: Any) -> Array:
-        return answer_of(x, self.data[0].shape, self.integer)
+    def within(self, values: dict[str, Array]) -> Structure:
+        """Series without a cost of their own get bounds that all answers keep that are not far worse.
+
+        Without these, the least error in prices would prove nothing.
+        """
+        (x, *others), rows = self._structure
+        if x.cost is not None:
+            return self._structure
+        base, weights = self.data
+        costs: list[Any] = [block.cost and block.cost.value(values[block.name]) for block in others]
+        heavy, cost = exact.floats(weights), 2 * exact.as_float(sum(costs)) + 1
+        if self.factors is None:
+            reach = (cost + float((heavy * np.abs(exact.floats(base))).max(initial=0.0))) / heavy
+        else:  # |x_i − y_i|² is at most the variance of its error times the cost
+            variance = 1 / heavy + (np.asarray(self.factors) ** 2).sum(axis=1)
+            reach = 2 * np.sqrt(variance * cost)
+        lower, upper = (side.astype(object) for side in self.bounds)
+        center, reach = exact.fractions(base), exact.fractions(reach)
+        x = replace(x, lower=np.maximum(lower, center - reach), upper=np.minimum(upper, center + reach))
+        return [x, *others], rows
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -478,15 +407,9 @@ def _side(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     Raises `ValueError` if they have a wrong shape, or one is not a number.
     """
     missing = -INFINITY if name == "lower" else INFINITY
-    side = exact.as_given(missing if given is None else given)
+    side = door.sides(name, missing if given is None else given)
     if side.ndim == 0:
         side = np.broadcast_to(side, shape)
     if side.shape != shape:
         raise ValueError(f"{name} has shape {side.shape}; there are {shape[0]} series")
-    if side.dtype != object:
-        if side.dtype.kind not in "iuf" or np.isnan(side).any():
-            raise ValueError(f"{name} must be numbers, or infinite where there is no bound")
-        side = side.astype(np.float64) if side.dtype.kind == "f" else exact.signed(side)
-    side = np.array(side)
-    side.flags.writeable = False
     return side

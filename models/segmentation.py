@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,21 +11,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding, runs
-from models.arithmetic.arrays import Array, Ints
+from models import runs
+from models.arithmetic import door, exact
+from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
-from models.arithmetic.whole_sums import whole_sums
-from models.certificate import Certificate, Witness, infeasible, judge
+from models.certificate import Certificate, Witness, infeasible
 from models.partition import Partition
 from models.programs import paths
 from models.programs.program import Program
 from models.synthetic import noise, random_noisy
-from models.witnesses import few_runs, ordered_runs
-from models.witnesses.arrays import entry, real_array
+from models.witnesses import ordered_runs
 
 EXACT_UP_TO = 100
-"""Number of values up to which whole (or `Fraction`) ones are cut and judged exactly."""
+"""Number of values up to which the fast path cuts whole (or `Fraction`) ones exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Segmentation(Partition):
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "into 16": {"clusters": 16}}
 
     def __post_init__(self) -> None:
-        values = exact.as_data("values", self.values)
+        values = door.data("values", self.values)
         if values.size == 0:
             raise ValueError("values is empty: there is nothing to cut")
         price: Any = self.price
@@ -98,7 +98,7 @@ class Segmentation(Partition):
 
     @property
     def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for answers proved in Fractions."""
+        """Whether the model is small enough, and its values exact, for a fast path in whole numbers."""
         values, _ = self.data
         return exact.is_exact(values) and values.size <= EXACT_UP_TO
 
@@ -127,9 +127,10 @@ class Segmentation(Partition):
         given: the amount by which it violates the inequalities is subtracted. Entries [r, j] with j < r, and
         [0, j] with j > 0, are not read.
 
-        Up to `EXACT_UP_TO` exact values, all runs are compared exactly; see `models.witnesses.few_runs`.
-        Otherwise the worst runs are found in floats, and a bound on the rounding errors is subtracted, too;
-        see `models.witnesses.ordered_runs`.
+        The worst runs are found in floats, and a bound on the rounding errors is subtracted, too; see
+        `models.witnesses.ordered_runs`. If the values are exact and that leaves next to no gap, all
+        partitions that may cost less are compared exactly, as they are made of few runs; see
+        `models.witnesses.near_runs`.
 
         Without a witness, the bound uses only that squares are ≥ 0; `solvers.prove` finds potentials.
 
@@ -143,44 +144,28 @@ class Segmentation(Partition):
         if broken:
             return infeasible(objective, broken)
         values, price = self.data
-        paid = price * (self.clusters or 0)
-        bound: Number = price * (self.clusters or 1)
-        given = entry(witness, "potentials")
-        if given is not None:
-            check = self._exact_bound if self.in_fractions else self._float_bound
-            bound = max(check(objective - paid, witness, runs.starts_of(x, values.size)) + paid, bound)
-        proof = {} if given is None else {"potentials": given}
-        rounded = rounding.of_runs(values, float(price))
-        gap = objective - bound
-        return judge(objective, gap, self.in_fractions, proof, "another partition may cost less", rounded)
-
-    @property
-    def _layers(self) -> tuple[int, int]:
-        return 1 if self.clusters is None else self.clusters + 1, np.size(self.values) + 1
-
-    def _exact_bound(self, _: Number, witness: Witness | None, __: Ints) -> Number:
-        """The bound that potentials prove, in Fractions."""
-        values, price = self.data
-        rows = few_runs.exact_rows(witness, "potentials", self._layers)
-        assert rows is not None
-        each = Fraction(price) if self.clusters is None else Fraction(0)
-        over = few_runs.excess(whole_sums(values), Fraction(0), each, rows)
-        return Fraction(rows[-1][-1]) - Fraction(rows[0][0]) - over
-
-    def _float_bound(self, cost: Number, witness: Witness | None, starts: Ints) -> float:
-        """The bound that potentials prove on partitions that cost at most as much as this one, in floats."""
-        values, price = self.data
-        sums = self.sums()
-        lost = sums_error(values, sums, float(cost))
+        sure: Number = price * (self.clusters or 1)
+        layers = (values.size + 1,) if self.clusters is None else (self.clusters + 1, values.size + 1)
+        d, paid = door.real_array(witness, "potentials", layers), price * (self.clusters or 0)
+        if d is None:
+            return self._judge(objective, -math.inf, 0, sure, {}, float(price), lambda: None)
+        cost, sums = float(objective - paid), self.sums()
+        lost = sums_error(values, sums, cost)
         if self.clusters is None:
-            d = real_array(witness, "potentials", self._layers[1:])
-            assert d is not None
-            return float(d[-1] - d[0]) - ordered_runs.most_over(
-                d, float(price), sums, starts, float(cost), lost
-            )
-        d = real_array(witness, "potentials", self._layers)
-        assert d is not None
-        return float(d[-1, -1] - d[0, 0]) - ordered_runs.most_over_layers(d, sums, float(cost), lost)
+            over = ordered_runs.most_over(d, float(price), sums, runs.starts_of(x, values.size), cost, lost)
+            bound = float(d[-1] - d[0]) - over
+        else:
+            d = ordered_runs.capped(d, cost)
+            over = ordered_runs.most_over_layers(d, sums, cost, lost)
+            bound = float(d[-1, -1] - d[0, 0]) - over
+
+        def least() -> Fraction | None:
+            each = Fraction(price) if self.clusters is None else Fraction(0)
+            best = ordered_runs.exact_least(d, each, sums, cost - bound + 4 * over, values)
+            return None if best is None else best + Fraction(paid)
+
+        proof = {"potentials": door.entry(witness, "potentials")}
+        return self._judge(objective, bound, paid, sure, proof, float(price), least)
 
     def sums(self) -> Sums:
         """The running sums of values and squares from which costs in floats are computed."""

@@ -21,8 +21,7 @@ class SimplexQP(FixedSum):
         subject to  Ĥ[i] ≥ 0 for all i, Σ_i Ĥ[i] = G   stage 1 of the TopDown algorithm
                     Ĥ[i] integer   (if `integer`)
 
-    This is `FixedSum` with p = 2 and one total. The total and its price in a witness are numbers here, and
-    noisy counts may be floats.
+    This is `FixedSum` with p = 2 and one total, which is a number here; and noisy counts may be floats.
 
     §4.1 solves the problem over the reals and rounds up the r largest fractional parts. That is optimal
     over the integers if all weights are equal. Otherwise it may miss the optimum, which may be more than a

@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of
+from models.arithmetic import door, exact
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.chebyshev import Chebyshev
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.synthetic import noisy_counts
-from models.witnesses.arrays import whole_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +100,12 @@ class SparsestChebyshev:
 
     def objective(self, x: Any) -> int:
         """M·(positive entries) + L1 change."""
-        x = answer_of(x, self.counts.shape, integer=True)
+        x = door.answer(x, self.counts.shape, integer=True)
         return self.price * self.positives(x) + int(exact.total(np.abs(exact.difference(x, self.counts))))
 
     def violations(self, x: Any) -> list[str]:
         """Those of `Chebyshev`, and changes beyond d*."""
-        x = answer_of(x, self.counts.shape, integer=True)
+        x = door.answer(x, self.counts.shape, integer=True)
         far = np.flatnonzero(np.abs(exact.difference(x, self.counts)) > self.distance)
         found = self._nearest.violations(x)
         return found + [
@@ -135,7 +133,7 @@ class SparsestChebyshev:
         witness : mapping, optional
             ``threshold``, the whole number σ, shape ().
         """
-        x = answer_of(x, self.counts.shape, integer=True)
+        x = door.answer(x, self.counts.shape, integer=True)
         nearest = self._nearest.certificate(x)
         if not nearest.optimal:
             return infeasible(self.objective(x), self.violations(x))
@@ -143,7 +141,7 @@ class SparsestChebyshev:
         price = int(y.size) * d + 1
         positive = x > 0
         objective = price * int(np.count_nonzero(positive)) + int(exact.total(np.abs(x - y)))
-        given: Any = whole_array(witness, "threshold", ())
+        given: Any = door.whole_array(witness, "threshold", ())
         if given is None:
             given = y[positive].min() if positive.any() else y.max(initial=0)
         threshold = int(given)

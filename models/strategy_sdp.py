@@ -11,12 +11,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import FEASIBILITY_TOLERANCE, answer_of
+from models.arithmetic import door, exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.arrays import Floats
 from models.arithmetic.rounding import UNIT, Rounding
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge
-from models.witnesses.arrays import real_array
 
 SMALLEST = 2.0**-800
 """Smaller costs are not proved: the squares that they are sums of may be below 2⁻¹⁰²², with fewer digits."""
@@ -61,7 +60,7 @@ class StrategySDP:
     random_up_to: ClassVar[int] = 8  # matrices are dense
 
     def __post_init__(self) -> None:
-        workload = exact.as_data("workload", self.workload, ndim=2)
+        workload = door.data("workload", self.workload, ndim=2)
         if 0 in workload.shape:
             raise ValueError(f"workload has shape {workload.shape}: there is nothing to answer")
         unused = np.flatnonzero(~np.any(workload != 0, axis=0))
@@ -131,7 +130,7 @@ class StrategySDP:
 
     def _broken(self, x: Any, lower: Floats | None) -> list[str]:
         """The violations, given X's Cholesky factor."""
-        x = exact.widened(answer_of(x, (self.bins, self.bins), integer=False), 2)
+        x = exact.widened(door.answer(x, (self.bins, self.bins), integer=False), 2)
         slack = 0 if exact.is_exact(x) else FEASIBILITY_TOLERANCE
         found = [f"sensitivity: X[{j}, {j}] = {x[j, j]} > 1" for j in np.flatnonzero(np.diag(x) > 1 + slack)]
         for i, j in np.argwhere(np.triu(np.abs(x - x.T) > slack)):
@@ -171,7 +170,7 @@ class StrategySDP:
         if not SMALLEST <= objective < math.inf:
             reason = "the cost is too small or too large for floats: scale the workload"
             return Certificate(False, objective, 0.0, objective, {}, reason)
-        price = real_array(witness, "prices", (self.bins,))
+        price = door.real_array(witness, "prices", (self.bins,))
         if price is None:
             half = scipy.linalg.cho_solve((lower, True), self.root.T)
             with np.errstate(all="ignore"):
@@ -200,7 +199,7 @@ class StrategySDP:
 
     def _factor(self, x: Any) -> Floats | None:
         """The Cholesky factor of X's symmetric part; None if it has none."""
-        x = answer_of(x, (self.bins, self.bins), integer=False).astype(float)
+        x = door.answer(x, (self.bins, self.bins), integer=False).astype(float)
         try:
             return np.asarray(np.linalg.cholesky((x + x.T) / 2))
         except np.linalg.LinAlgError:

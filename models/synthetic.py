@@ -74,9 +74,9 @@ def binary_counts(rng: np.random.Generator, n: int) -> tuple[Tree, Ints, int]:
     return tree, true, total
 
 
-def nation_counts(rng: np.random.Generator, n: int, most: int, least: int = 5) -> tuple[Tree, Ints]:
+def nation_counts(rng: np.random.Generator, n: int, most: int) -> tuple[Tree, Ints]:
     """A nation, its states and their counties, with counts by size: about n cells, at most `most` sizes."""
-    sizes = min(most, max(least, int(n**0.5) // 2))
+    sizes = min(most, max(5, int(n**0.5) // 2))
     leaves = max(4, n // sizes)
     states = min(50, max(1, leaves // 4))
     tree = Tree([np.zeros(states, np.int64), np.sort(np.arange(leaves) % states)])

@@ -159,6 +159,10 @@ class Tree:
 
     def add_up(self, values: NDArray[Any]) -> None:
         """Add the children's rows to each node's row, in place, level by level; shape (size, ...)."""
+        if self.branching is not None:
+            for level in range(self.depth - 1, -1, -1):
+                values[self.nodes_of(level)] += self.sums_at(level, values[self.nodes_of(level + 1)])
+            return
         start, child = self.children
         cuts = np.searchsorted(self.internal, self.level_start)
         for level in range(self.depth - 1, -1, -1):
@@ -166,6 +170,27 @@ class Tree:
             first, end = start[nodes[0]], start[nodes[-1] + 1]
             rows = values[child[first:end]]
             values[nodes] += np.add.reduceat(rows, start[nodes] - first, axis=0, dtype=values.dtype)
+
+    def sums_at(self, level: int, below: NDArray[Any]) -> NDArray[Any]:
+        """For each node of a level, the sum over its children's rows; shape (nodes of the level, ...)."""
+        if self.branching is not None:
+            return sums_of(below, int(self.branching[level]))
+        sums = np.zeros((int(self.level_sizes[level]), *below.shape[1:]), below.dtype)
+        np.add.at(sums, np.asarray(self.levels[level]), below)
+        return sums
+
+    def consistent(self, x: NDArray[Any], least: Any = None, most: Any = None) -> NDArray[Any]:
+        """The consistent counts beside x: its leaves within their bounds, and the sums over them.
+
+        - x, float array, shape (size, ...)
+        - least, most, number, or array of the shape of the leaves' counts, optional
+        """
+        leaves = x[self.leaves]
+        if least is not None:
+            np.maximum(leaves, np.asarray(least, float), out=leaves)
+        if most is not None:
+            np.minimum(leaves, np.asarray(most, float), out=leaves)
+        return np.asarray(self.sum_up(leaves))
 
     def child_sums(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
         """For each internal node, the sum of its children's rows; shape (internal, ...)."""
@@ -189,3 +214,18 @@ class Tree:
 
     def __repr__(self) -> str:
         return f"Tree(nodes per level: {', '.join(map(str, self.level_sizes))})"
+
+
+FEW = 8
+"""Up to so many rows, it is fastest to add up one after another."""
+
+
+def sums_of(rows: NDArray[Any], many: int) -> NDArray[Any]:
+    """The sum of every `many` consecutive rows."""
+    if many > FEW:
+        sums: NDArray[Any] = rows.reshape(-1, many, *rows.shape[1:]).sum(axis=1, dtype=rows.dtype)
+        return sums
+    sums = rows[::many].copy()
+    for k in range(1, many):
+        sums += rows[k::many]
+    return sums

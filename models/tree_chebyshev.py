@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints, read_only
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness, infeasible, judge
@@ -21,7 +20,6 @@ from models.programs.terms import INFINITY, Block, Term, rows_of
 from models.programs.trees import children_sums
 from models.synthetic import binary_counts, random_noisy
 from models.tree import Tree
-from models.witnesses.arrays import whole_array
 from models.witnesses.scaled import scaled
 from models.witnesses.tree_sums import broken_sums
 
@@ -72,18 +70,18 @@ class TreeChebyshev:
     weights: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        noisy = exact.as_data("noisy", self.noisy)
+        noisy = door.data("noisy", self.noisy)
         if noisy.size != self.tree.size:
             raise ValueError(f"noisy must hold a number for each of the {self.tree.size} nodes")
-        object.__setattr__(self, "total", exact.as_total("total", self.total))
+        object.__setattr__(self, "total", door.total("total", self.total))
         object.__setattr__(self, "noisy", noisy)
         if 4 * noisy.size * (-(-exact.reach(self.in_units) // self.unit) + self.total + 1) >= 2**62:
             raise ValueError(f"{noisy.size} counts of up to {np.abs(noisy).max()} add up beyond 62 bits")
         if self.weights is not None:
-            weights = exact.as_data("weights", self.weights)
+            weights = door.data("weights", self.weights)
             if weights.dtype != np.int64 or weights.size != noisy.size or weights[1:].min(initial=1) < 1:
                 raise ValueError(f"weights must hold a whole number >= 1 for each of the {noisy.size} nodes")
-            object.__setattr__(self, "weights", np.concatenate([[1], weights[1:]]))
+            object.__setattr__(self, "weights", read_only(np.concatenate([[1], weights[1:]])))
         if 4 * self.furthest >= 2**62:
             size = f"weights of up to {exact.reach(self.node_weights)} and counts in units of 1/{self.unit}"
             raise ValueError(f"changes with {size} exceed 62 bits")
@@ -155,7 +153,7 @@ class TreeChebyshev:
         tree, y = self.tree, np.concatenate([[self.total], self.in_units[1:]])
         above, below, along = np.zeros((3, tree.size), np.int64)
         for side, name in ((above, "lower"), (below, "upper")):
-            given = whole_array(witness, name, (-1,))
+            given = door.whole_array(witness, name, (-1,))
             if given is not None and given.size and 0 <= given.min() <= given.max() < tree.size:
                 side[given] = 1
         moving, least = int((above + below)[1:].sum()), int(np.argmin(y))
@@ -172,7 +170,7 @@ class TreeChebyshev:
 
     def objective(self, x: Any) -> Number:
         """The largest weighted change below the root: an `int`, or a Fraction for fractional counts."""
-        x = exact.widened(answer_of(x, self.counts.shape, integer=True), self.unit) * self.unit
+        x = exact.widened(door.answer(x, self.counts.shape, integer=True), self.unit) * self.unit
         away = np.abs(exact.difference(x, self.in_units))[1:]
         weights = self.node_weights[1:]
         if exact.reach(away) * exact.reach(weights) >= 2**62:  # of an answer that breaks constraints
@@ -187,7 +185,7 @@ class TreeChebyshev:
 
     def violations(self, x: Any) -> list[str]:
         """Negative counts and fractions, wrong sums, a wrong root."""
-        return broken_sums(self.tree, answer_of(x, self.counts.shape, integer=True), self.total)
+        return broken_sums(self.tree, door.answer(x, self.counts.shape, integer=True), self.total)
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
         """Two sets of nodes whose counts contradict each other at a smaller distance; linear time.
@@ -211,15 +209,15 @@ class TreeChebyshev:
             not meet these conditions prove nothing. With weights or fractional counts also ``distance``, d in
             multiples of 1/`unit`, shape ().
         """
-        x = answer_of(x, self.counts.shape, integer=True)
+        x = door.answer(x, self.counts.shape, integer=True)
         objective = self.objective(x)
         broken = self.violations(x)
         if broken:
             return infeasible(objective, broken)
         units = max(0, -int((self.node_weights * self.in_units)[1:].min(initial=0)))
-        node = whole_array(witness, "node", ())
-        lower, upper = (whole_array(witness, name, (-1,)) for name in ("lower", "upper"))
-        distance = whole_array(witness, "distance", ()) if self.rounds else np.array(0)
+        node = door.whole_array(witness, "node", ())
+        lower, upper = (door.whole_array(witness, name, (-1,)) for name in ("lower", "upper"))
+        distance = door.whole_array(witness, "distance", ()) if self.rounds else np.array(0)
         proof = {}
         if node is not None and lower is not None and upper is not None and distance is not None:
             units = max(units, self._clash(int(node), lower, upper, int(distance)))

@@ -8,24 +8,21 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy
 
 from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional
 from models.arithmetic.arrays import Array, Ints
-from models.arithmetic.distance import distance
-from models.certificate import Certificate, Witness, infeasible, judge
 from models.group_matching import Table, as_runs
+from models.model import ByProgram
+from models.programs.costs import Absolute
+from models.programs.operators import Children, Rises
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Rows, Term
-from models.programs.trees import children_sums
+from models.programs.terms import INFINITY, Block, Rows
 from models.synthetic import nation_counts
 from models.tree import Tree
-from models.witnesses.arrays import whole_array
 
 
 @dataclass(frozen=True, eq=False)
-class TreeMatching:
+class TreeMatching(ByProgram):
     """One size for each group of a tree of regions, nearest in total to its estimated sizes at all levels.
 
     Each group is in one region per level, and every region has one estimated size per group. Match
@@ -59,7 +56,8 @@ class TreeMatching:
     leaves, sorting is an optimal way to share them among its leaves, at the distance between these counts and
     the leaves' estimates taken together. Two laminar families of sums remain. Three such families (as in the
     program above, or on four levels) are not totally unimodular. On more than three levels there is therefore
-    no fast path, and the best known prices, those of blocks of up to three levels, may leave a gap.
+    no fast path, and the best known prices, those of blocks of up to three levels, may leave a gap. On up to
+    three levels the prices of the optimal flow leave none (Ahuja, Magnanti & Orlin 1993, §16.2).
 
     Parameters
     ----------
@@ -83,8 +81,8 @@ class TreeMatching:
     >>> model = TreeMatching(tree, [([0, 2], [1, 1]), ([0], [1]), ([1], [1]), ([2], [1]), ([0], [1])])
     >>> top_down = [[1, 2, 2], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 1]]
     >>> at_once = [[1, 1, 2], [0, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1]]
-    >>> prices = [[0, 1], [-1, -1], [1, 0], [1, 0], [-1, -1]]
-    >>> model.objective(top_down), model.certificate(at_once, {"prices": prices})
+    >>> prices = model.prices_of_rows([[0, 1], [-1, -1], [1, 0], [1, 0], [-1, -1]])
+    >>> model.objective(top_down), model.certificate(at_once, prices)
     (4, Certificate(optimal=True, objective=3, bound=3, gap=0, ...))
     """
 
@@ -138,102 +136,39 @@ class TreeMatching:
 
     def program(self) -> Program:
         """The second form above."""
-        nodes, sizes = self.shape
-        e, leaves = self.estimates, self.tree.leaves
+        (nodes, sizes), leaves = self.shape, self.tree.leaves
+        e = self.estimates
         lower, upper = np.zeros(e.shape, np.int64), np.repeat(e[:, -1:], sizes, axis=1)
         lower[:, -1] = e[:, -1]
-        rows, cost = [children_sums("consistency", self.tree, sizes)], []
+        rows = [Rows("consistency", {"x": Children(self.tree, e.shape)}, 0, 0)]
         if sizes > 1:
-            step = scipy.sparse.diags(
-                [-np.ones(sizes - 1), np.ones(sizes - 1)], [0, 1], shape=(sizes - 1, sizes)
-            )
-            at_leaf = (np.ones(leaves.size), (np.arange(leaves.size), leaves))
-            rises = scipy.sparse.kron(
-                scipy.sparse.csr_matrix(at_leaf, (leaves.size, nodes)), step, format="csr"
-            )
-            zero = np.zeros(rises.shape[0])
-            rows.append(Rows("monotone", rises, zero, np.full(zero.size, INFINITY)))
-            inner = np.arange(e.size).reshape(e.shape)[:, :-1].ravel()
-            cost.append(Term("absolute", inner, np.tile(self.steps, nodes), e[:, :-1].ravel()))
-        return Program("TreeMatching", [Block("x", e.shape, lower, upper, True)], rows, cost)
+            rows.append(Rows("monotone", {"x": Rises(leaves, e.shape)}, 0, INFINITY))
+        weight = np.tile(np.append(self.steps, 0), (nodes, 1))
+        return Program("TreeMatching", [Block("x", e.shape, lower, upper, True, Absolute(e, weight))], rows)
 
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: sums along paths, and values of a leaf's steps."""
+    def prices_of_rows(self, slopes: Ints) -> dict[str, Array]:
+        """The prices of all rows, from a slope of each count's cost; these may be any numbers.
+
+        The price of a region's sum is the sum P of its slopes and of those of all regions above it. Those of
+        a leaf's steps put all its groups at the size that is best for P.
+
+        - slopes, array, shape (nodes, sizes − 1): clipped to the slopes that there are, ± the steps' widths.
+        """
         tree = self.tree
-        together = np.clip(witness["prices"], -self.steps, self.steps)
+        together = np.clip(slopes, -self.steps, self.steps)
         for level in range(1, tree.depth + 1):
             nodes = tree.nodes_of(level)
             together[nodes] += together[tree.parent[nodes]]
         rest = np.cumsum(together[tree.leaves][:, ::-1], axis=1)[:, ::-1]  # Σ of a leaf's prices from k on
         after = np.pad(rest, ((0, 0), (0, 1)))[:, 1:]
         least = np.minimum(rest.min(axis=1, initial=0), 0)
-        consistent = np.pad(together[tree.internal], ((0, 0), (0, 1)))
-        return np.concatenate([consistent.ravel(), (after - least[:, None]).ravel()])
+        sums = np.pad(together[tree.internal], ((0, 0), (0, 1)))
+        return {"consistency": sums, "monotone": after - least[:, None]}
 
-    def objective(self, x: Any) -> exact.Number:
-        """Σ_r Σ_k (v_{k+1} − v_k) · |x_rk − e_rk|, an `int` for whole answers."""
-        x = answer_of(x, self.shape, integer=True)
-        steps = np.broadcast_to(self.steps, (self.tree.size, self.points.size - 1))
-        return distance(x[:, :-1], self.estimates[:, :-1], 1, steps)
-
-    def violations(self, x: Any) -> list[str]:
-        """Fractions, negative and falling counts, wrong numbers of groups, wrong sums of children."""
-        x = answer_of(x, self.shape, integer=True)
-        tree = self.tree
-        found = list(fractional(x))
-        found += [f"x >= 0: x[{r}, {k}] = {x[r, k]}" for r, k in np.argwhere(x < 0)]
-        for r, k in np.argwhere(x[:, 1:] < x[:, :-1]):
-            found.append(f"monotone: node {r}: x[{r}, {k}] = {x[r, k]} > x[{r}, {k + 1}] = {x[r, k + 1]}")
-        for r in np.flatnonzero(x[:, -1] != self.estimates[:, -1]):
-            found.append(f"groups: node {r} has {self.estimates[r, -1]}, sizes are given to {x[r, -1]}")
-        inner = tree.internal
-        sums = tree.child_sums(exact.widened(x, tree.size)) if inner.size else x[:0]
-        for i, k in np.argwhere(sums != x[inner]):
-            r = inner[i]
-            found.append(f"consistency: node {r}, size {k}: children sum to {sums[i, k]}, not {x[r, k]}")
-        return found
-
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Check prices in each region for each step between sizes, shape (nodes, sizes − 1).
-
-        Prices p_rk are clipped to ± the step's width w_k, so that ``w_k·|x_rk − e_rk| ≥ p_rk (x_rk − e_rk)``.
-        The objective is therefore at least Σ_r Σ_k p_rk (x_rk − e_rk). Let P be the sum of the prices of a
-        leaf and of all regions above it. The minimum over all feasible x puts all groups of a leaf at the
-        size that is best for P: see `bound`. This is the Lagrangian dual of the flow (Ahuja, Magnanti & Orlin
-        1993, §16.2). On up to three levels the prices of the optimal flow leave no gap.
-
-        Without a witness the slopes at x are tried, ``w_k·sign(x_rk − e_rk)``; `solvers.prove` finds better
-        ones.
-
-        Parameters
-        ----------
-        x : int array, shape (nodes, sizes)
-        witness : mapping, optional
-            ``prices``, whole numbers.
-        """
-        x = answer_of(x, self.shape, integer=True)
-        objective = self.objective(x)
-        broken = self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
-        prices = whole_array(witness, "prices", (self.tree.size, self.points.size - 1))
-        if prices is None:
-            prices = self.steps * np.sign(x.astype(np.int64) - self.estimates)[:, :-1]
-        bound = max(self.bound(prices), 0)
-        reason = f"sizes at a total distance of {bound} are not ruled out"
-        return judge(objective, objective - bound, True, {"prices": prices}, reason)
-
-    def bound(self, prices: Ints) -> int:
-        """The lower bound that prices, shape (nodes, sizes − 1), prove when clipped to the steps' widths."""
-        prices = np.clip(prices, -self.steps, self.steps)
-        together, tree = prices.copy(), self.tree
-        for level in range(1, tree.depth + 1):
-            nodes = tree.nodes_of(level)
-            together[nodes] += together[tree.parent[nodes]]
-        above = np.cumsum(together[tree.leaves][:, ::-1], axis=1)
-        least = np.minimum(above.min(axis=1, initial=0), 0)
-        held = exact.dot(self.estimates[tree.leaves, -1], least)
-        return int(held) - int(exact.dot(prices, self.estimates[:, :-1]))
+    def read(self, values: dict[str, Array], near: float) -> dict[str, Array]:  # noqa: ARG002
+        """The slopes at the answer; `solvers.prove` finds better prices."""
+        away = exact.difference(values["x"], self.estimates)[:, :-1]
+        return self.prices_of_rows(self.steps * np.sign(away).astype(np.int64))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of
+from models.arithmetic import door, exact, rounding
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, LEFT, Certificate, Witness, infeasible, judge, judge_exactly
@@ -60,12 +59,12 @@ class WassersteinDistance:
 
     def __post_init__(self) -> None:
         for side in "uv":
-            values = exact.as_data(f"{side}_values", getattr(self, f"{side}_values"))
+            values = door.data(f"{side}_values", getattr(self, f"{side}_values"))
             given = getattr(self, f"{side}_weights")
-            weights = None if given is None else exact.as_data(f"{side}_weights", given)
+            weights = None if given is None else door.data(f"{side}_weights", given)
             if not values.size:
                 raise ValueError(f"{side}_values is empty: a distribution has at least one place")
-            if values.dtype.kind == "f" and rounding.reach(values) > exact.LARGEST:
+            if values.dtype.kind == "f" and rounding.reach(values) > door.LARGEST:
                 raise ValueError(f"{side}_values has places beyond 1e300")
             if weights is not None:
                 if weights.shape != values.shape:
@@ -182,11 +181,11 @@ class WassersteinDistance:
         """An answer as all variables of the program."""
         _, crossing, unit = self.steps
         shares = [Fraction(abs(part), unit) for part in crossing.tolist()]
-        return exact.objects([*answer_of(x, (1,), integer=False).tolist(), *shares], (1 + crossing.size,))
+        return exact.objects([*door.answer(x, (1,), integer=False).tolist(), *shares], (1 + crossing.size,))
 
     def objective(self, x: Any) -> Number:
         """The distance claimed."""
-        claimed: Number = answer_of(x, (1,), integer=False).tolist()[0]
+        claimed: Number = door.answer(x, (1,), integer=False).tolist()[0]
         return claimed
 
     def violations(self, x: Any) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Flags, Ints
 from models.tree import Tree
 
@@ -231,6 +231,11 @@ class Workload:
             return held
         return _applied(self._matrices[y.dtype.kind != "f"][1], y)
 
+    def named(self, answer: int) -> str:
+        """An answer's query, and its place among that query's answers."""
+        q = int(np.searchsorted(self.start, answer, "right")) - 1
+        return f"query {q}, answer {answer - self.start[q]}"
+
     def by_answer(self, by_query: Array) -> Array:
         """Each query's number, repeated for each of its answers; shape (..., queries) → (..., size)."""
         return np.repeat(by_query, self.sizes, axis=-1)
@@ -259,7 +264,7 @@ ROWS = 1 << 11
 
 def _applied(matrix: scipy.sparse.csr_matrix, x: Array) -> Array:
     """The product of a matrix and each of some vectors; shape (..., columns) → (..., rows)."""
-    vectors = x.reshape(-1, matrix.shape[1])
+    vectors = x.reshape(math.prod(x.shape[:-1]), matrix.shape[1])
     if len(vectors) <= ROWS:
         return np.ascontiguousarray((matrix @ vectors.T).T).reshape(*x.shape[:-1], matrix.shape[0])
     found = np.empty((len(vectors), matrix.shape[0]), np.result_type(matrix, x))
@@ -271,7 +276,7 @@ def _applied(matrix: scipy.sparse.csr_matrix, x: Array) -> Array:
 
 def answers_of_nodes(tree: Tree, workload: Workload, noisy: Any, weights: Any) -> tuple[Array, Array]:
     """Noisy answers of every node, and the weight of each query on each level, checked."""
-    noisy, weights = exact.as_data("noisy", noisy, 2), exact.as_data("weights", weights, 2)
+    noisy, weights = door.data("noisy", noisy, 2), door.data("weights", weights, 2)
     levels, queries = tree.depth + 1, len(workload.queries)
     if noisy.shape != (tree.size, workload.size):
         raise ValueError(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact, rounding
-from models.arithmetic.answers import answer_of, tolerance_for, too_far
-from models.arithmetic.arrays import Array, Flags, Ints
-from models.arithmetic.exact import Number
-from models.certificate import LEFT, Certificate, Witness, infeasible, judge_exactly, judge_floats
+from models.arithmetic import door, exact
+from models.arithmetic.answers import FEASIBILITY_TOLERANCE
+from models.arithmetic.arrays import Array, Flags, Floats, Ints
+from models.certificate import FLOAT_TOLERANCE, PROVED, Certificate, Witness
 from models.children import LATER, OfChildren, bounds_of, for_each_child, rule_name
+from models.model import ByProgram
+from models.programs.costs import Square
+from models.programs.operators import Answers, Each, Sums
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Term
+from models.programs.terms import INFINITY, Block, Rows
 from models.synthetic import heavy_tailed, noise
-from models.witnesses.arrays import exact_array, real_array
-from models.witnesses.children_squares import batched, dual_bound, in_floats, squares
 from models.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadLeastSquares(OfChildren):
+class WorkloadLeastSquares(OfChildren, ByProgram):
     """Non-negative histograms of the children of one region, nearest to noisy answers of a workload.
 
         minimize    Σ_c Σ_q w[c, q] ‖Q_q x_c − y_{c,q}‖²        step 1 of TopDown (Abowd et al. 2022)
@@ -67,7 +67,7 @@ class WorkloadLeastSquares(OfChildren):
     >>> model = WorkloadLeastSquares(workload, [[4, 5, -2], [3, 1, 3]], weights=[0, 1], parent=[6, 2])
     >>> proof = model.certificate([[5, 0], [1, 2]])
     >>> proof.optimal, proof.objective, proof.gap
-    (True, Fraction(5, 1), Fraction(0, 1))
+    (True, 5, 0)
     """
 
     workload: Workload
@@ -85,20 +85,20 @@ class WorkloadLeastSquares(OfChildren):
 
     def __post_init__(self) -> None:
         workload = self.workload
-        noisy = exact.as_data("noisy", self.noisy, 2)
+        noisy = door.data("noisy", self.noisy, 2)
         children, queries = noisy.shape[0], len(workload.queries)
         if noisy.shape != (children, workload.size) or not children:
             raise ValueError(
                 f"noisy has shape {noisy.shape}; it needs {workload.size} answers for each child, "
                 "and at least one child"
             )
-        weights = exact.as_data("weights", self.weights, np.ndim(self.weights))
+        weights = door.data("weights", self.weights, np.ndim(self.weights))
         weights = for_each_child("weights", weights, children, queries)
         wrong = np.argwhere(weights < 0)
         if wrong.size:
             c, q = wrong[0]
             raise ValueError(f"the weight of query {q} of child {c} is {weights[c, q]}: under 0")
-        blind = np.flatnonzero(weights[:, workload.detailed].sum(axis=1) == 0)
+        blind = np.flatnonzero(~(weights[:, workload.detailed] > 0).any(axis=1))
         if blind.size:
             raise ValueError(f"child {blind[0]}: no query of every cell has a positive weight")
         object.__setattr__(self, "noisy", noisy)
@@ -114,7 +114,7 @@ class WorkloadLeastSquares(OfChildren):
         self._check_rules()
 
     def _check_parent(self) -> None:
-        parent = exact.as_data("parent", self.parent, len(self.price_shape))
+        parent = door.data("parent", self.parent, len(self.price_shape))
         if parent.shape != self.price_shape:
             each = "" if self.offsets is None else f" for each of {self.problems} parents"
             cells = self.workload.cells
@@ -182,209 +182,178 @@ class WorkloadLeastSquares(OfChildren):
         return np.where(self.fixed, 0, self.parents[self.home])
 
     @cached_property
-    def curvature(self) -> Array:
-        """The weight of all queries that count every cell alone, in Fractions; shape (children, 1)."""
-        return np.asarray(exact.fractions(self.data[1][:, self.workload.detailed]).sum(axis=1, keepdims=True))
+    def _own(self) -> Ints:
+        """The query of every cell alone whose answers are the centers of each child's cells."""
+        detailed = np.flatnonzero(self.workload.detailed)
+        first: Ints = detailed[(self.data[1][:, detailed] > 0).argmax(axis=1)]
+        return first
 
     @cached_property
-    def _weight(self) -> Array:
-        """The weight of each answer; shape (children, workload.size)."""
-        return self.workload.by_answer(self.data[1])
-
-    @cached_property
-    def _measured(self) -> Ints:
-        """The positions in ``noisy.ravel()`` of the answers with a positive weight."""
-        return np.flatnonzero(self._weight.ravel() > 0)
+    def _others(self) -> tuple[Workload, Ints, Ints | None]:
+        """The other measured queries; the places of their answers in those of all; which are measured."""
+        left = self.data[1] > 0
+        left[np.arange(self.children), self._own] = False
+        kept = np.flatnonzero(left.any(axis=0))
+        others = Workload(self.workload.shape, [self.workload.queries[q] for q in kept.tolist()])
+        places = np.flatnonzero(np.isin(np.repeat(np.arange(left.shape[1]), self.workload.sizes), kept))
+        measured = others.by_answer(left[:, kept])
+        return others, places, None if measured.all() else np.flatnonzero(measured)
 
     def program(self) -> Program:
-        """The program above, with a variable for each measured answer."""
-        measured = self._measured
-        return Program(
-            "WorkloadLeastSquares",
-            [Block("x", self.shape, 0, self.most), Block("answer", (measured.size,), -INFINITY, INFINITY)],
-            self.rows(measured),
-            [
-                Term(
-                    "quadratic",
-                    self.answer_size + np.arange(measured.size),
-                    self._weight.ravel()[measured],
-                    self.data[0].ravel()[measured],
-                )
-            ],
-        )
+        """The program above. Prices of the parent's cells, of the rules and of the answers prove an answer.
 
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: parent, rules, then the answers' slopes, negated.
-
-        The slopes are taken at the witness's point; for queries of every cell, at the minimizer in the bound.
+        Each child's cells cost what its first query of every cell alone says; the answers to the other
+        queries are variables of their own. The problem is convex, so there are such prices, and those of the
+        answers follow from x: they are the negated slopes ``−2w(Qx − y)``.
         """
-        point, price, charge = self._witness(witness, None, True)
-        noisy, weight = exact.fractions(self.data[0]), exact.fractions(self._weight)
-        answers = self.workload.answers(point)
-        reduced = self._slope(point, True) - self.by_child(price) - self._charged(charge)
-        least = self._least(point, reduced, self.curvature)
-        for q in np.flatnonzero(self.workload.detailed):
-            row = self.workload.row[q]
-            answers[:, row] = least
-        slopes = (-2 * weight * (answers - noisy)).ravel()[self._measured]
-        paid = [] if self.parent is None else [price.ravel()]
-        return np.concatenate([*paid, charge.ravel(), slopes])
+        (noisy, weights), workload = self.data, self.workload
+        own, (others, places, chosen) = self._own, self._others
+        each = np.arange(self.children)[:, None]
+        center = noisy[each, workload.row[own]]
+        heavy = np.broadcast_to(weights[each, own[:, None]], self.shape)
+        several = self.offsets is not None
+        part = np.repeat(self.home, workload.cells) if several else None
+        blocks = [
+            Block("x", self.shape, 0, self.most, cost=Square(center, _one(heavy), by_value=True), part=part)
+        ]
+        rows = []
+        if self.parent is not None:
+            sums = Sums(self.cuts, (workload.cells,))
+            part = np.repeat(np.arange(self.problems), workload.cells) if several else None
+            rows.append(Rows("parent", {"x": sums}, self.parents, self.parents, part=part))
+        if self.rules is not None:
+            part = np.repeat(self.home, self.rules.size) if several else None
+            held = {"x": Answers(self.rules, self.children, each="child")}
+            rows.append(Rows("rules", held, *self.sides, part=part, slack=FEASIBILITY_TOLERANCE))
+        if places.size:
+            answers = Answers(others, self.children, chosen, each="child")
+            heavy = others.by_answer(
+                weights[:, np.unique(np.searchsorted(workload.start, places, "right") - 1)]
+            )
+            target, part = noisy[:, places], np.repeat(self.home, places.size) if several else None
+            if chosen is not None:
+                target, heavy = target.ravel()[chosen], heavy.ravel()[chosen]
+                part = part[chosen] if part is not None else None
+            cost = Square(target, _one(heavy), by_value=True)
+            blocks.append(Block("answer", answers.rows, -INFINITY, cost=cost, part=part))
+            rows.append(Rows("queries", {"x": answers, "answer": Each(answers.rows, -1)}, 0, 0, part=part))
+        return Program("WorkloadLeastSquares", blocks, rows)
 
-    def variables(self, x: Any) -> Array:
-        """All variables of the program at an answer."""
-        return self.all_variables(answer_of(x, self.shape, integer=False), self._measured)
+    def _operator(self, name: str) -> Any:
+        return next((rows.operators["x"] for rows in self._structure[1] if rows.name == name), None)
 
-    def from_row_prices(self, x: Any, prices: Array) -> Witness:
-        """The reverse of `row_prices`, with the slopes taken at x."""
-        found = self.split_prices(prices, self._measured)
-        return {"prices": found["prices"], "rules": found["rules"], "point": x}
+    def auxiliary(self, x: Array) -> dict[str, Array]:
+        """The answers to the queries that are variables."""
+        operator = self._operator("queries")
+        return {} if operator is None else {"answer": operator.apply(x)}
 
-    def objective(self, x: Any) -> Number:
-        """Σ w ‖Q x − y‖²; a `Fraction` if noisy answers and x are exact (even if weights are floats)."""
-        x = answer_of(x, self.shape, integer=False)
-        return exact.as_objective(squares(self, x), self._exactly(x))
-
-    def _exactly(self, x: Array) -> bool:
-        """Whether costs of an answer are shown as Fractions."""
-        return exact.is_exact(x) and exact.is_exact(self.data[0])
-
-    def violations(self, x: Any) -> list[str]:
-        """Negative counts, broken structural zeros, wrong sums over the children, and broken rules."""
-        x = answer_of(x, self.shape, integer=False)
-        return self._broken(x, self._near(x))
-
-    def _near(self, x: Array) -> Array:
-        """The answer that x stands for: of floats, without negative counts and scaled to the parent's cells.
-
-        Rules may be broken by a tolerance.
-        """
-        if exact.is_exact(x):
-            return x
+    def repaired(self, x: Floats) -> Floats:
+        """Without negative counts, and scaled to the parent's cells; rules may be broken by a tolerance."""
         near = np.where(self.fixed, 0.0, np.maximum(x, 0.0))
+        if self.rules is not None and (empty := self.sides[1] <= 0).any():
+            near[self.rules.spread(empty.astype(np.int64)) > 0] = 0.0
         if self.parent is None:
             return near
         held = self.by_problem(near)
-        scale = self.parents.astype(float) / np.where(held > 0, held, 1.0)
+        scale = exact.floats(self.parents) / np.where(held > 0, held, 1.0)
         return np.asarray(near * (scale if self.offsets is None else self.by_child(scale)))
 
-    def _broken(self, x: Array, near: Array) -> list[str]:
-        """The violations; `near` is the answer that x stands for, which of exact answers is x itself."""
-        parent = np.zeros(0) if self.parent is None else np.asarray(self.parent)
-        slack = tolerance_for(x, self.data[0], parent)
-        far = [] if near is x else too_far(x, near, slack)
-        found = [f"domain: x[{c}, {j}] = {x[c, j]}, under 0" for c, j in np.argwhere(x < -slack)]
-        found += [f"zeros: x[{c}, {j}] = {x[c, j]}, not 0" for c, j in np.argwhere(self.fixed & (x > slack))]
-        if near is not x and self.parent is not None:
-            lost = (self.by_problem(near) == 0) & (self.parents > 0)  # no factor gives it its sum
-            for k, j in np.argwhere(lost):
-                held, where = self.by_problem(x)[k, j], self.named_cell(k, j)
-                found.append(f"parent: {where}: the children sum to {held}, not {self.parents[k, j]}")
-        return found + self.broken_sums(x, slack) or far
+    def read(self, values: dict[str, Array], near: float) -> dict[str, Array]:  # noqa: ARG002
+        """Prices read off an answer; they prove an optimal one if no rule binds."""
+        return self.completed(values, {})
+
+    def completed(self, values: dict[str, Array], prices: dict[str, Array]) -> dict[str, Array]:
+        """Prices, and those of the answers; without prices of the parent's cells, what is best for x.
+
+        That is the mean of the children's slopes, weighted by what they hold.
+        """
+        exactly = exact.is_exact(values["x"]) and exact.is_exact(self.data[0])
+        found = dict(prices)
+        if "answer" in values and "queries" not in found:
+            found["queries"] = -self._slope(1, values["answer"], exactly)
+        if self.parent is not None and "parent" not in found:
+            slope = self._slope(0, values["x"], exactly)
+            for name in ("rules", "queries"):
+                if name in found:
+                    slope = slope - self._operator(name).transpose(found[name]).reshape(self.shape)
+            held = np.maximum(values["x"], 0)
+            sums = self.by_problem(held)
+            found["parent"] = self.by_problem(slope * held) / np.where(sums > 0, sums, 1)
+        return found
+
+    def witness_of(self, witness: Witness, problem: int) -> Witness:
+        """The part of a witness that is about one problem; prices of the answers follow from x."""
+        kept = {name: prices for name, prices in witness.items() if name != "queries"}
+        return super().witness_of(kept, problem)
+
+    def _slope(self, block: int, v: Array, exactly: bool) -> Array:
+        """``2w(v − y)`` of the variables of a block."""
+        cost: Any = self._structure[0][block].cost
+        parts = (v, *cost.data)
+        v, center, weight = (
+            map(exact.fractions, parts) if exactly else (exact.floats(np.asarray(p)) for p in parts)
+        )
+        slopes: Array = 2 * weight * (v - center)
+        return slopes
 
     def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Prices of the parent's cells and of the rules, and a point where slopes are taken; linear time.
+        """Prove by prices of the rows that the answer is optimal, or bound how far it is from the optimum.
 
-        Let p be the point, g the slope 2 Σ_q w_q Q_qᵀ(Q_q p − y), λ the prices of the parent's cells, ν those
-        of the rules, s the bound that a rule's price belongs to (lower where ν > 0, upper where ν < 0), and
-        d = g − λ − Rᵀν. The objective f is convex, and its queries of every cell alone have the weight κ. So
-        f(z) ≥ f(p) + g·(z − p) + κ ‖z − p‖², and
-
-            bound  =  f(p) − g·p + λ·parent + ν·s + Σ min over 0 ≤ z ≤ most of ( d z + κ (z − p)² )
-
-        for any p, λ and ν (Lagrangian duality). It reaches the optimum if p is optimal and λ and ν its
-        multipliers. Prices of infinite bounds count as 0.
-
-        Without a witness, p is x, λ the mean of the children's slopes, weighted by x, and ν is 0. These prove
-        an optimal x if no rule binds (in floats, up to rounding).
+        Problems side by side are proved together. In floats, the gap of all has to be within the tolerance of
+        each; those with a smaller one are also proved alone.
 
         Parameters
         ----------
         x : array, shape (children, cells)
-            Cost and bound are computed without rounding; of floats, too, unless computing in floats, with
-            all that rounding may change, proves the answer (`children_squares.in_floats`). Of floats, a gap
-            is allowed (see `Certificate`). An answer in floats stands for the one scaled to the parent's
-            cells, if that is nearby; rules may be broken by a tolerance.
+            In floats, it stands for the answer without negative counts and scaled to the parent's cells, if
+            that is nearby; rules may be broken by a tolerance.
         witness : mapping, optional
-            ``prices``, the parent's shape: λ. ``rules``, shape (children, rules.size): ν. ``point``, shape
-            (children, cells): p; by default x.
+            ``parent``, the parent's shape: prices of its cells. ``rules``, shape (children, rules.size).
+            ``queries``: prices of the answers; by default, those that follow from x.
         """
-        x = answer_of(x, self.shape, integer=False)
-        near = self._near(x)
-        if self.offsets is not None:
-            exactly = self._exactly(x)
-            return batched(self, x, near, self._witness(witness, near, exactly), exactly)
-        exactly, broken = self._exactly(x), self._broken(x, near)
-        if not broken and not exact.is_exact(near):
-            point, price, charge = self._witness(witness, near, False)
-            found = in_floats(self, self.most, near, price, charge) if np.array_equal(point, near) else None
-            kept = {"prices": price, "rules": charge, "point": point}
-            if (proof := judge_floats(found, kept, self._unit)) is not None:
-                return proof
-        x = x if broken else near
-        cost = squares(self, x)
-        objective = exact.as_objective(cost, exactly)
-        if not objective < INFINITY:
-            broken.append("x: squares pass what floats hold")
-        if broken:
-            return infeasible(objective, broken)
-        point, price, charge = self._witness(witness, x, exactly)
-        bound = dual_bound(self, self.most, point, price, charge)
-        kept = {"prices": price, "rules": charge, "point": point}
-        return judge_exactly(cost, bound, exactly, kept, LEFT, self._unit)
-
-    @property
-    def _unit(self) -> float:
-        parent = None if self.parent is None else np.asarray(self.parent)
-        return rounding.unit_of(self.data[1], self.data[0], parent)
-
-    def _witness(self, witness: Witness | None, x: Array | None, exactly: bool) -> tuple[Any, Any, Any]:
-        """The point, the prices of the parent's cells and those of the rules, made valid."""
-        read: Any = exact_array if exactly else real_array
-        rows = 0 if self.rules is None else self.rules.size
-        point: Any = read(witness, "point", self.shape)
-        if point is None:
-            if x is None:
-                raise ValueError("the witness holds no 'point'")
-            point = x if exactly else x.astype(float, copy=False)
-        charge: Any = read(witness, "rules", (self.children, rows))
-        if charge is None:
-            charge = np.zeros((self.children, rows))
-        lower, upper = self.sides
-        unpaid = ((charge > 0) & (lower == -INFINITY)) | ((charge < 0) & (upper == INFINITY))
-        charge = np.where(unpaid, 0, charge)
-        price: Any = read(witness, "prices", self.price_shape)
-        if self.parent is None:
-            price = np.zeros(self.price_shape)
-        if exactly:
-            point, charge = exact.fractions(point), exact.fractions(charge)
-        if price is None:
-            price = self._read(point, charge, exactly)
-        return point, exact.fractions(price) if exactly else price, charge
-
-    def _read(self, point: Array, charge: Array, exactly: bool) -> Array:
-        """For each of the parent's cells, the mean of the children's slopes, weighted by what they hold."""
-        slope, held = self._slope(point, exactly) - self._charged(charge), np.maximum(point, 0)
-        sums = self.by_problem(held)
-        found = self.by_problem(slope * held) / np.where(sums > 0, sums, 1)
-        return np.asarray(found.reshape(self.price_shape))
-
-    def _slope(self, x: Array, exactly: bool) -> Array:
-        """The gradient of the objective; shape (children, cells)."""
-        noisy, weight = self.data[0], self._weight
-        noisy, weight = (
-            (exact.fractions(noisy), exact.fractions(weight)) if exactly else (noisy, weight.astype(float))
+        proof = super().certificate(x, witness)
+        if self.offsets is None or not isinstance(proof.objective, float):
+            return proof
+        x, unproved = self._answer(x), None
+        prices = None if witness is None else self._prices(witness)
+        for k in np.flatnonzero(self._alone(exact.floats(x), proof)).tolist():
+            part, here = self.part(k)
+            one = part.certificate(x[here], prices and self.witness_of(prices, k))
+            if one.bound is None:
+                return replace(one, objective=proof.objective, unproved=k)
+            if not one and unproved is None:
+                unproved, proof = k, replace(proof, reason=one.reason)
+        if proof.bound is None:
+            return proof
+        return replace(
+            proof,
+            optimal=unproved is None,
+            reason=PROVED if unproved is None else proof.reason,
+            unproved=unproved,
         )
-        return self.workload.spread(2 * weight * (self.workload.answers(x) - noisy))
 
-    def _charged(self, charge: Array) -> Array:
-        """What the rules' prices charge to each cell; shape (children, cells)."""
-        if self.rules is None:
-            return np.zeros(self.shape, charge.dtype)
-        return self.rules.spread(charge)
+    def _alone(self, x: Floats, proof: Certificate) -> Flags:
+        """Which problems side by side the proof of all does not prove within their own tolerances."""
+        if not proof:
+            return np.ones(self.problems, bool)
+        noisy, weights = (exact.floats(part) for part in self.data)
+        values, cost = self._values(self.repaired(x)), np.zeros(self.problems)
+        blocks: Any = self._structure[0]
+        for block in blocks:
+            center, weight = (exact.floats(np.asarray(part)) for part in block.cost.data)
+            each = weight * (values[block.name] - center) ** 2
+            cost += np.bincount(block.part, each.ravel(), self.problems)
+        data = np.maximum(self._largest(noisy), exact.floats(self.parents).max(axis=1, initial=0.0))
+        own = self._largest(x)
+        unit = np.minimum(1.0, self._largest(weights) * data * data)
+        slack = FEASIBILITY_TOLERANCE * np.where(own < 1, np.maximum(own, np.minimum(1.0, data)), own)
+        far = np.logical_or.reduceat(np.abs(values["x"] - x).max(axis=1) > slack[self.home], self.cuts[:-1])
+        gap = np.asarray(exact.as_float(proof.gap or 0))
+        return np.asarray(far | ~(gap <= FLOAT_TOLERANCE * np.maximum(unit, cost)))
 
-    def _least(self, point: Array, reduced: Array, curvature: Array) -> Array:
-        """Where ``reduced·z + curvature·(z − point)²`` is least within the bounds."""
-        return np.asarray(np.minimum(np.maximum(point - reduced / (2 * curvature), 0), self.most))
+    def _largest(self, each: Floats) -> Floats:
+        """The largest absolute value of each problem; shape (children, n) → (problems,)."""
+        return np.maximum.reduceat(np.abs(each).max(axis=1, initial=0.0), self.cuts[:-1])
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -425,3 +394,9 @@ class WorkloadLeastSquares(OfChildren):
         totals = answers[:, :1]
         public = Workload.marginals(workload.shape, [()])
         return cls(workload, noisy, ones, parent, None, public, totals, totals)
+
+
+def _one(numbers: Array) -> Array:
+    """Numbers, or their one value if they are all the same."""
+    first = numbers.flat[0]
+    return np.asarray(first) if (numbers == first).all() else numbers

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
-from models.arithmetic.answers import answer_of, fractional
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.certificate import Certificate, Witness, infeasible, judge
-from models.children import LATER, OfChildren, bounds_of, first_unproved, rule_name
+from models.children import LATER, OfChildren, bounds_of
+from models.model import ByProgram
+from models.programs.costs import Absolute
+from models.programs.operators import Answers, Each, Sums
 from models.programs.program import Program
-from models.programs.terms import INFINITY, Block, Term
+from models.programs.terms import INFINITY, Block, Rows
 from models.synthetic import heavy_tailed
-from models.witnesses.arrays import entry
-from models.witnesses.scaled import Scaled, divided, finite, minus, numbers, plus, raised, scaled, times
+from models.witnesses.scaled import Scaled, exact_cost, scaled
 from models.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadRounding(OfChildren):
+class WorkloadRounding(OfChildren, ByProgram):
     """Whole histograms of the children of one region, next to fractional ones.
 
         minimize    Σ_c Σ_q w_q ‖Q_q (z_c − x_c)‖₁        step 2 of TopDown (Abowd et al. 2022):
@@ -68,8 +66,8 @@ class WorkloadRounding(OfChildren):
     >>> model = WorkloadRounding(workload, [[0.5, 0.5], [0.5, 1.5]], weights=[2, 1], parent=[1, 2])
     >>> model.objective([[0, 1], [1, 1]]), model.objective([[0, 0], [1, 2]])
     (Fraction(2, 1), Fraction(6, 1))
-    >>> witness = {"prices": [0, 0], "answers": [[0, 0, 0], [0, 0, 0]]}
-    >>> model.certificate([[0, 1], [1, 1]], witness).optimal
+    >>> prices = {"parent": [[0, 0]], "queries": [[0, 0, 0], [0, 0, 0]]}
+    >>> model.certificate([[0, 1], [1, 1]], prices).optimal
     True
     """
 
@@ -87,7 +85,7 @@ class WorkloadRounding(OfChildren):
 
     def __post_init__(self) -> None:
         workload = self.workload
-        values = exact.as_data("values", self.values, 2)
+        values = door.data("values", self.values, 2)
         if values.shape != (len(values), workload.cells) or not len(values):
             raise ValueError(
                 f"values have shape {values.shape}; they need {workload.cells} cells for each child, and at "
@@ -98,7 +96,7 @@ class WorkloadRounding(OfChildren):
             raise ValueError(f"values[{far[0][0]}, {far[0][1]}] is beyond 62 bits")
         object.__setattr__(self, "values", values)
         weights = np.ones(len(workload.queries), np.int64) if self.weights is None else self.weights
-        weights = exact.as_data("weights", weights)
+        weights = door.data("weights", weights)
         if weights.shape != (len(workload.queries),):
             raise ValueError(f"weights have shape {weights.shape}; there are {len(workload.queries)} queries")
         wrong = np.flatnonzero(weights < 0)
@@ -111,7 +109,7 @@ class WorkloadRounding(OfChildren):
         self._check_rules()
 
     def _check_parent(self) -> None:
-        parent = exact.as_data("parent", self.parent, len(self.price_shape))
+        parent = door.data("parent", self.parent, len(self.price_shape))
         if parent.shape != self.price_shape or parent.dtype != np.int64:
             needed = " × ".join(map(str, self.price_shape))
             raise ValueError(f"parent must be {needed} whole numbers, got shape {parent.shape}")
@@ -133,7 +131,7 @@ class WorkloadRounding(OfChildren):
         least, most = (self.rules.answers(side) for side in self.neighbours)
         for c, i in np.argwhere((lower > upper) | (upper < least) | (lower > most))[:1]:
             raise ValueError(
-                f"rules, child {c}, {rule_name(self.rules, i)}: the cells round to sums of {least[c, i]} … "
+                f"rules, child {c}, {self.rules.named(i)}: the cells round to sums of {least[c, i]} … "
                 f"{most[c, i]} only, and the sum must be in {lower[c, i]} … {upper[c, i]}"
             )
 
@@ -158,165 +156,68 @@ class WorkloadRounding(OfChildren):
         return Scaled(number.reshape(self.shape), unit)
 
     @cached_property
-    def targets(self) -> Scaled:
-        """The answers to the queries on x, exact; ``number`` has the shape (children, workload.size)."""
-        number, unit = self.exact_values
-        return Scaled(self.workload.answers(number), unit)
-
-    @cached_property
     def costs(self) -> Scaled:
         """The weight of each answer; shape (workload.size,)."""
         number, unit = scaled([self.data[1]])
         return Scaled(self.workload.by_answer(number), unit)
 
     @cached_property
-    def _measured(self) -> Ints:
-        """The positions, among all children's answers, of those with a positive weight."""
-        return np.flatnonzero(np.tile(self.costs.number > 0, self.children))
+    def measured(self) -> Ints:
+        """The queries with a positive weight."""
+        return np.flatnonzero(self.data[1] > 0)
+
+    @cached_property
+    def _answers(self) -> tuple[Workload, Absolute]:
+        """The measured queries, and the cost of all children's answers to them."""
+        queries = Workload(self.workload.shape, [self.workload.queries[q] for q in self.measured])
+        targets = Scaled(queries.answers(self.exact_values.number), self.exact_values.unit)
+        held = targets.number if targets.unit == 1 else targets.in_floats()
+        if held is None:
+            held = exact.fractions(targets.number) / targets.unit
+        weights = queries.by_answer(self.data[1][self.measured])
+        return queries, Absolute(held, np.broadcast_to(weights, held.shape))
 
     def program(self) -> Program:
-        """The program above, with a whole variable for each answer with a positive weight."""
-        number, unit = self.targets
-        targets = [Fraction(int(held), unit) for held in number.ravel()[self._measured].tolist()]
-        return self._program(np.array([*targets, None])[:-1])
+        """The program above, with a whole variable for each answer of a query with a positive weight.
 
-    def exact_program(self) -> Program:
-        """The same, with targets in floats if these hold them exactly: they are read faster."""
-        targets = self.targets.in_floats()
-        return self.program() if targets is None else self._program(targets.ravel()[self._measured])
-
-    def _program(self, targets: Array) -> Program:
-        measured = self._measured
-        low, high = (self.workload.answers(side).ravel()[measured] for side in self.neighbours)
-        weights = np.tile(self.workload.by_answer(self.data[1]), self.children)[measured]
+        If the queries and rules nest, it is a flow, and some prices reach the optimum; otherwise a gap may
+        remain.
+        """
+        (queries, cost), (low, high) = self._answers, self.neighbours
+        part, shape = None if self.offsets is None else self.home, (self.children, queries.size)
+        of_answers, of_cells = (_repeated(part, each) for each in (queries.size, self.workload.cells))
+        rows = []
+        if self.parent is not None:
+            sums = Sums(self.cuts, (self.workload.cells,))
+            of = None if part is None else np.repeat(np.arange(self.problems), self.workload.cells)
+            rows.append(Rows("parent", {"z": sums}, self.parents, self.parents, part=of))
+        if self.rules is not None:
+            held = Answers(self.rules, self.children, each="child")
+            rows.append(Rows("rules", {"z": held}, *self.sides, part=_repeated(part, self.rules.size)))
+        both = {"z": Answers(queries, self.children), "answer": Each(shape, -1)}
+        rows.append(Rows("queries", both, 0, 0, part=of_answers))
+        least, most = (queries.answers(side) for side in (low, high))
         return Program(
             "WorkloadRounding",
             [
-                Block("z", self.shape, *self.neighbours, integer=True),
-                Block("answer", (measured.size,), low, high, integer=True),
+                Block("z", self.shape, low, high, True, part=of_cells),
+                Block("answer", shape, least, most, True, cost, of_answers),
             ],
-            self.rows(measured),
-            [Term("absolute", self.answer_size + np.arange(measured.size), weights, targets)],
+            rows,
         )
 
-    def row_prices(self, witness: Witness) -> Array:
-        """The witness as prices of the program's rows: parent, rules, then weighted answers."""
-        price, charge, slope = self._witness(witness)
-        parts = [] if self.parent is None else [price]
-        return np.concatenate([*map(np.ravel, parts), charge.ravel(), slope.ravel()[self._measured]])
-
-    def variables(self, x: Any) -> Array:
-        """All variables of the program at an answer."""
-        return self.all_variables(answer_of(x, self.shape, integer=True), self._measured)
-
-    def from_row_prices(self, _: Any, prices: Array) -> Witness:
-        """The reverse of `row_prices`."""
-        return self.split_prices(prices, self._measured)
-
     def objective(self, x: Any) -> Number:
-        """Σ w ‖Q (z − x)‖₁, exact: a `Fraction`."""
-        x = answer_of(x, self.shape, integer=True)
-        number, unit = scaled([x])
-        target, common = self.targets, math.lcm(unit, self.targets.unit)
-        held = times(self.workload.answers(number.reshape(self.shape)), common // unit)
-        away = np.abs(minus(held, target.over(common)))
-        return Fraction(int(exact.total(times(self.costs.number, away))), common * self.costs.unit)
+        """Σ w ‖Q (z − x)‖₁, exact also of floats: a `Fraction`."""
+        return exact_cost(self._answers[1], self.auxiliary(self._answer(x))["answer"])
 
-    def violations(self, x: Any) -> list[str]:
-        """Fractions, cells that are not a neighbour, wrong sums over the children, and broken rules."""
-        x = answer_of(x, self.shape, integer=True)
-        found = list(fractional(x))
-        if found:
-            return found
-        floor, ceil = self.neighbours
-        for c, j in np.argwhere((x < floor) | (x > ceil)):
-            found.append(f"neighbours: z[{c}, {j}] = {x[c, j]}, not in {floor[c, j]} … {ceil[c, j]}")
-        return found + self.broken_sums(x, 0)
+    def auxiliary(self, x: Array) -> dict[str, Array]:
+        """The answers."""
+        return {"answer": self._answers[0].answers(x)}
 
-    def certificate(self, x: Any, witness: Witness | None = None) -> Certificate:
-        """Prices of the parent's cells, of the rules and of the answers; exact, in linear time.
-
-        Let λ be the prices of the parent's cells, ν those of the rules, and y those of the answers
-        a = Q z. Let s be the bound that a rule's price belongs to: lower where ν > 0, upper where ν < 0. Then
-
-            bound  =  Σ min over ⌊x⌋ ≤ z ≤ ⌈x⌉ of −(λ + Rᵀν + Qᵀy)·z
-                      +  Σ min over whole a, Q⌊x⌋ ≤ a ≤ Q⌈x⌉, of ( w |a − Qx| + y·a )
-                      +  λ·parent + ν·s
-
-        for any prices (Lagrangian duality). If the queries and rules nest, the problem is a flow, and some
-        prices reach the optimum; otherwise a gap may remain. Prices of infinite bounds count as 0.
-
-        Without a witness, y is the negated slope of the answers' cost at z, and the other prices are 0; they
-        prove little.
-
-        Parameters
-        ----------
-        x : array, shape (children, cells)
-        witness : mapping, optional
-            ``prices``, the parent's shape: λ. ``rules``, shape (children, rules.size): ν. ``answers``, shape
-            (children, workload.size): y.
-        """
-        x = answer_of(x, self.shape, integer=True)
-        objective, broken = self.objective(x), self.violations(x)
-        if broken:
-            return infeasible(objective, broken)
-        if witness is None:
-            held = times(self.workload.answers(x), self.targets.unit)
-            slope = times(np.sign(minus(self.targets.number, held)), self.costs.number)
-            witness = {"answers": exact.fractions(slope) / self.costs.unit}
-        price, charge, slope = self._witness(witness)
-        gap = objective - self._bound(price, charge, slope)
-        kept = {"prices": price, "rules": charge, "answers": slope}
-        proof = judge(objective, gap, True, kept, "the witness leaves a gap")
-        return proof if proof else replace(proof, unproved=first_unproved(self, x, kept))
-
-    def _bound(self, price: Array, charge: Array, slope: Array) -> Fraction:
-        """The bound of the certificate, in whole numbers over one unit."""
-        number, unit = scaled([price, charge, slope])
-        price, charge, slope = np.split(number, np.cumsum([price.size, charge.size]))
-        charge, slope = charge.reshape(charge_shape := (self.children, -1)), slope.reshape(charge_shape)
-        price = price.reshape(self.price_shape)
-        reduced = plus(self.workload.spread(slope), self.by_child(price))
-        paid = [times(price, 0 if self.parent is None else np.asarray(self.parent))]
-        if self.rules is not None:
-            lower, upper = (np.where(np.isfinite(s.astype(float)), s, 0) for s in self.sides)
-            side = np.where(charge > 0, exact.signed(_whole(lower)), exact.signed(_whole(upper)))
-            reduced, paid = plus(reduced, self.rules.spread(charge)), [*paid, times(charge, side)]
-        floor, ceil = self.neighbours
-        least = np.maximum(times(reduced, floor), times(reduced, ceil))
-        bound = Fraction(int(sum(int(exact.total(part)) for part in paid)) - int(exact.total(least)), unit)
-        target, cost = self.targets, self.costs
-        common = math.lcm(unit, target.unit * cost.unit)
-        weight = times(cost.number, common // (target.unit * cost.unit))
-        slope = times(slope, common // unit)
-        near = divided(target.number, target.unit), raised(target.number, target.unit)
-        a = np.concatenate([self.workload.answers(np.stack(self.neighbours)), np.stack(near)])
-        costs = plus(times(weight, np.abs(minus(times(a, target.unit), target.number))), times(slope, a))
-        return bound + Fraction(int(exact.total(np.minimum.reduce(costs))), common)
-
-    def _witness(self, witness: Witness | None) -> tuple[Array, Array, Array]:
-        """The prices of the parent's cells, of the rules and of the answers, made valid; 0 where missing."""
-        rows = 0 if self.rules is None else self.rules.size
-        shapes = {
-            "prices": self.price_shape,
-            "rules": (self.children, rows),
-            "answers": (self.children, self.workload.size),
-        }
-        found = []
-        for name, shape in shapes.items():
-            given = entry(witness, name)
-            held = (
-                np.zeros(shape, np.int64)
-                if given is None
-                else numbers(f"the witness's {name!r}", given, shape)
-            )
-            if not finite(held).all():
-                raise ValueError(f"the witness's {name!r} must be finite")
-            found.append(held)
-        price, charge, slope = found
-        lower, upper = self.sides
-        unpaid = ((charge > 0) & (lower == -INFINITY)) | ((charge < 0) & (upper == INFINITY))
-        return price if self.parent is not None else 0 * price, np.where(unpaid, 0, charge), slope
+    def read(self, values: dict[str, Array], near: float) -> dict[str, Array]:  # noqa: ARG002
+        """The slopes of the answers' costs; they prove little. Fast paths and solvers find better prices."""
+        (targets, weights), held = self._answers[1].data, values["answer"]
+        return {"queries": ((held < targets) * 1 - (held > targets)) * weights}
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:
@@ -364,10 +265,6 @@ class WorkloadRounding(OfChildren):
         return cls(workload, values, None, parent, Workload.marginals(workload.shape, [()]), totals, totals)
 
 
-def _whole(side: Array) -> Array:
-    """Whole bounds as integers."""
-    return (
-        side
-        if side.dtype != np.float64
-        else np.array([*map(int, side.ravel()), None])[:-1].reshape(side.shape)
-    )
+def _repeated(part: Ints | None, each: int) -> Ints | None:
+    """The problem of each of so many numbers of every child; None if there is one problem."""
+    return None if part is None else np.repeat(part, each)

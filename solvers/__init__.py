@@ -5,6 +5,8 @@
 array([3, 1, 0])
 """
 
+from typing import TYPE_CHECKING
+
 from solvers.assertion import assert_optimal
 from solvers.backends.table import Backend, backends
 from solvers.prove import prove
@@ -13,3 +15,9 @@ from solvers.solve import solve
 
 __all__ = ["Backend", "Solution", "assert_optimal", "backends", "prove", "solve"]
 __distribution__ = "hierdp"  # `hierdp` refuses a package of this name without it
+__version__: str
+
+if not TYPE_CHECKING:
+    from models.on_demand import on_demand
+
+    __getattr__, __dir__ = on_demand(__name__, __all__, {})

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from models import Isotonic
+from solvers import worker
 from solvers.backends.table import Backend
 from solvers.solve import solve
 
 State = Literal["works", "not installed", "no GPU", "no licence", "fails"]
 
-SECONDS = 20.0
-"""Time limit of the tiny solve."""
+SECONDS = 30.0
+"""Time limit of the tiny solve; the process of a backend that exceeds it is stopped."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,12 @@ class Probe:
     state: State
     message: str = ""
 
-    @property
-    def works(self) -> bool:
-        """Whether the backend solved the problem."""
-        return self.state == "works"
-
 
 def probe(backend: Backend) -> Probe:
     """Solve a problem of three variables, in the backend's own process.
+
+    A backend is not installed if loading its module raises, ends the process, or does not end. A backend that
+    cannot solve the problem fails.
 
     Examples
     --------
@@ -49,11 +48,14 @@ def probe(backend: Backend) -> Probe:
     """
     if backend.lacks:
         return Probe(backend, "no GPU", f"{backend.lacks}; {backend.install}")
-    if not backend.installed:
-        return Probe(backend, "not installed", backend.install)
+    why = backend.failure
+    if backend.installed and backend.name != "fast":
+        _, why = worker.available(backend)
+    if why or not backend.installed:
+        return Probe(backend, "not installed", f"{why}; {backend.install}" if why else backend.install)
     whole = backend.integers_only or backend.network_only
     model = Isotonic([3, 1, 4], p=2 if backend.quadratic else 1, integer=whole)
-    found = solve(model, backend, SECONDS)
+    found = solve(model, backend, SECONDS, stating_counts=True)
     if found.status == "optimal" and abs(float(found.objective or 0) - 2) <= 1e-6:
         return Probe(backend, "works")
     if found.status == "size_limit" or (found.status == "unsupported" and "licence" in found.message):
@@ -61,4 +63,5 @@ def probe(backend: Backend) -> Probe:
     if "installed" in found.message:
         found_not = f"the package {backend.needs} is there, but {backend.package} does not find the solver"
         return Probe(backend, "fails", f"{found_not}: {found.message}")
-    return Probe(backend, "fails", f"{found.status}: {found.message or found.objective}")
+    wrong = "no answer" if found.objective is None else f"an answer that costs {found.objective}, not 2"
+    return Probe(backend, "fails", f"{found.status}: {found.message or wrong}")

@@ -1,13 +1,11 @@
-"""The settings that each solver gets, its own defaults, and where they are documented.
+"""The settings that each solver gets.
 
-Backends take their options from here; `python -m benchmarks tables --name settings` lists them. By default
-many solvers stop at 1e-3 to 1e-6. For comparable answers each gets 1e-9 where its documentation allows that
-and it keeps it; gaps of integer programs are closed.
+Backends take their options from here. By default many solvers stop at 1e-3 to 1e-6. For comparable answers
+each gets 1e-9 where its documentation allows that and it keeps it; gaps of integer programs are closed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +27,7 @@ INFEASIBLE = 1e-11
 a hundredth of the accuracy. At looser ones, slow progress on large counts is taken for a proof."""
 
 HIGHS: dict[str, Any] = {
+    # Its feasibility tolerances stay at 1e-7 and 1e-6: with 1e-9 it called a wrong answer optimal.
     # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
     "qp_regularization_value": 1e-12,
     "mip_rel_gap": 0.0,
@@ -94,6 +93,7 @@ CVXPY: dict[str, dict[str, Any]] = {
     "GUROBI": {name: GUROBI[name] for name in ("MIPGap", "FeasibilityTol", "OptimalityTol", "BarConvTol")},
     "COPT": {"RelGap": 0.0, "AbsGap": 0.0, "FeasTol": 1e-9, "DualTol": 1e-9},
     "XPRESS": {"miprelstop": 0.0, "mipabsstop": 0.0, "feastol": 1e-9, "optimalitytol": 1e-9},
+    # The barrier's tolerance stays at 1e-8: with 1e-12 CPLEX failed on a problem that it solves with 1e-8.
     "CPLEX": {
         "cplex_params": {
             "mip.tolerances.mipgap": 0.0,
@@ -211,158 +211,3 @@ def scaled(options: dict[str, Any], program: Formulation) -> dict[str, Any]:
         else value
         for name, value in options.items()
     }
-
-
-@dataclass(frozen=True)
-class Documented:
-    """What a solver's documentation says about the options above.
-
-    - source: address of the documentation of its options.
-    - own: the solver's own values of the options that hierdp sets.
-    - remark: why a setting is as it is, if that needs words.
-    """
-
-    name: str
-    source: str
-    own: dict[str, Any]
-    remark: str = ""
-
-
-DOCUMENTED: dict[str, Documented] = {
-    "HIGHS": Documented(
-        "HiGHS", "https://ergo-code.github.io/HiGHS/dev/options/definitions/",
-        {"qp_regularization_value": 1e-7, "mip_rel_gap": 1e-4, "mip_abs_gap": 1e-6},
-        "its feasibility tolerances stay at 1e-7 and 1e-6: with 1e-9 it called a wrong answer optimal",
-    ),
-    "GUROBI": Documented(
-        "Gurobi", "https://docs.gurobi.com/projects/optimizer/en/current/reference/parameters.html",
-        {"MIPGap": 1e-4, "FeasibilityTol": 1e-6, "IntFeasTol": 1e-5, "OptimalityTol": 1e-6,
-         "BarConvTol": 1e-8},
-    ),
-    "SCIP": Documented(
-        "SCIP", "https://www.scipopt.org/doc/html/PARAMETERS.php", {"limits/gap": 0.0},
-        "its feasibility tolerance stays at 1e-6",
-    ),
-    "PDLP": Documented(
-        "PDLP", "https://github.com/google/or-tools/blob/stable/ortools/pdlp/solvers.proto",
-        {"eps_optimal_absolute": 1e-6, "eps_optimal_relative": 1e-6, "eps_primal_infeasible": 1e-8,
-         "eps_dual_infeasible": 1e-8},
-    ),
-    "HIPDLP": Documented(
-        "HiPDLP, and cuPDLP-C in HiGHS", "https://ergo-code.github.io/HiGHS/dev/options/definitions/",
-        {"kkt_tolerance": 1e-7},
-    ),
-    "CLARABEL": Documented(
-        "Clarabel", "https://clarabel.org/stable/api_settings/",
-        {"tol_infeas_abs": 1e-8, "tol_infeas_rel": 1e-8}, "its own accuracy is 1e-8",
-    ),
-    "OSQP": Documented(
-        "OSQP", "https://osqp.org/docs/interfaces/solver_settings.html",
-        {"eps_prim_inf": 1e-4, "eps_dual_inf": 1e-4,
-         "eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4_000, "polishing": False},
-    ),
-    "SCS": Documented(
-        "SCS", "https://www.cvxgrp.org/scs/api/settings.html",
-        {"eps_infeas": 1e-7, "eps_abs": 1e-4, "eps_rel": 1e-4, "max_iters": 100_000},
-    ),
-    "COPT": Documented(
-        "COPT", "https://guide.coap.online/copt/en-doc/parameter.html",
-        {"RelGap": 1e-4, "AbsGap": 1e-6, "FeasTol": 1e-6, "DualTol": 1e-6},
-        "presolve is on, although it is the cause of wrong answers: it is the solver's own default",
-    ),
-    "CPLEX": Documented(
-        "CPLEX", "https://www.ibm.com/docs/en/icos/22.1.2?topic=cplex-list-parameters",
-        {"mip.tolerances.mipgap": 1e-4, "mip.tolerances.absmipgap": 1e-6,
-         "simplex.tolerances.feasibility": 1e-6, "simplex.tolerances.optimality": 1e-6},
-        "the barrier's tolerance stays at 1e-8, relative to the objective, so that a large constant hides a "
-        "difference; with 1e-12 CPLEX failed on one small problem that it solves with 1e-8",
-    ),
-    "QOCO": Documented(
-        "QOCO", "https://qoco-org.github.io/qoco/qoco/api/settings.html", {"abstol": 1e-7, "reltol": 1e-7},
-    ),
-    "PIQP": Documented(
-        "PIQP", "https://predict-epfl.github.io/piqp/interfaces/settings",
-        {"eps_primal_inf": 1e-4, "eps_dual_inf": 1e-4, "eps_duality_gap_abs": 1e-8,
-         "eps_duality_gap_rel": 1e-9, "eps_abs": 1e-8, "eps_rel": 1e-9, "max_iter": 250},
-    ),
-    "PROXQP": Documented(
-        "ProxQP", "https://simple-robotics.github.io/proxsuite/structproxsuite_1_1proxqp_1_1Settings.html",
-        {"eps_primal_inf": 1e-4, "eps_dual_inf": 1e-4,
-         "eps_abs": 1e-5, "eps_rel": 0.0, "check_duality_gap": False, "eps_duality_gap_abs": 1e-4,
-         "eps_duality_gap_rel": 0.0},
-        "it has no time limit",
-    ),
-    "QPALM": Documented(
-        "QPALM", "https://kul-optec.github.io/QPALM/Doxygen/structQPALMSettings.html",
-        {"eps_prim_inf": 1e-5, "eps_dual_inf": 1e-5, "eps_abs": 1e-4, "eps_rel": 1e-4, "max_iter": 10_000},
-    ),
-    "ECOS": Documented(
-        "ECOS", "https://github.com/embotech/ecos/blob/develop/include/ecos.h",
-        {"feastol": 1e-8, "abstol": 1e-8, "reltol": 1e-8, "max_iters": 100},
-        "squares become cones: with its own 1e-8, 3 of 34 answers and bounds through qpsolvers were wrong by "
-        "2e-5 to 5e-4, and 5 of 50 programs through cvxpy, four of them called infeasible; with 1e-10 it "
-        "ends short of its accuracy instead",
-    ),
-    "DAQP": Documented(
-        "DAQP", "https://darnstrom.github.io/daqp/parameters/", {"iter_limit": 10_000},
-        "its own accuracies, 1e-6 (rows) and 1e-12 (prices): of 101 small programs, it "
-        "calls two infeasible that are feasible with 1e-6, three with 1e-7, four with 1e-8 or 1e-9",
-    ),
-    "MOSEK": Documented(
-        "MOSEK", "https://docs.mosek.com/latest/pythonapi/parameters.html",
-        {"MSK_DPAR_MIO_TOL_REL_GAP": 1e-4, "MSK_DPAR_MIO_TOL_ABS_GAP": 0.0}, "not run here",
-    ),
-    "XPRESS": Documented(
-        "Xpress", "https://www.fico.com/fico-xpress-optimization/docs/latest/solver/optimizer/HTML/",
-        {"miprelstop": 1e-4, "mipabsstop": 0.0, "feastol": 1e-6, "optimalitytol": 1e-6}, "not run here",
-    ),
-    "CUPDLPX": Documented(
-        "cuPDLPx", "https://github.com/MIT-Lu-Lab/cuPDLPx/blob/main/python/README.md",
-        {"OptimalityTol": 1e-4, "FeasibilityTol": 1e-4}, "not run here: it needs an NVIDIA GPU",
-    ),
-    "CUOPT": Documented(
-        "cuOpt", "https://docs.nvidia.com/cuopt/user-guide/latest/lp-qp-milp-settings.html", {},
-        "not run here: it needs an NVIDIA GPU",
-    ),
-    "CP-SAT": Documented(
-        "CP-SAT", "https://github.com/google/or-tools/blob/stable/ortools/sat/sat_parameters.proto", {},
-        "exact over the integers",
-    ),
-    "GLOP": Documented(
-        "Glop", "https://github.com/google/or-tools/blob/stable/ortools/glop/parameters.proto", {},
-    ),
-    "GLPK_MI": Documented(
-        "GLPK", "https://cvxopt.org/userguide/coneprog.html#optional-solvers", {}, "exact over the integers",
-    ),
-    "QUADPROG": Documented("quadprog", "https://pypi.org/project/quadprog/", {}, "it has no options"),
-    "MIN-COST-FLOW": Documented(
-        "min-cost flow", "https://developers.google.com/optimization/flow/mincostflow", {},
-        "exact over the integers; it has no options",
-    ),
-}  # fmt: skip
-
-
-def interfaces(solver: str) -> dict[str, dict[str, Any]]:
-    """What a solver gets, by the library through which it is reached; options inside an option alone.
-
-    Examples
-    --------
-    >>> interfaces("QOCO")
-    {'cvxpy': {'abstol': 1e-09, 'reltol': 1e-09}}
-    """
-    own = {"HIGHS": HIGHS, "GUROBI": GUROBI, "SCIP": SCIP, "PDLP": PDLP, "HIPDLP": HIPDLP,
-           "CUPDLPX": CUPDLPX}  # fmt: skip
-    found = {
-        "directly": own.get(solver, {}),
-        "cvxpy": CVXPY.get(solver, {}),
-        "qpsolvers": QPSOLVERS.get(solver.lower(), {}),
-        "pyomo": next(
-            (options for name, options in PYOMO.items() if name.partition("_")[0] == solver.lower()), {}
-        ),
-    }
-    return {interface: _flat(options) for interface, options in found.items() if options}
-
-
-def _flat(options: dict[str, Any]) -> dict[str, Any]:
-    inside = [value for value in options.values() if isinstance(value, dict)]
-    return {name: value for part in inside or [options] for name, value in part.items()}

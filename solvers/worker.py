@@ -29,6 +29,9 @@ GRACE_SECONDS = 5.0
 STARTING_SECONDS = 30.0
 """How long a process may take to start, in addition to its time for building the program."""
 
+FINDING_SECONDS = 60.0
+"""How long a backend's module may take to be loaded, and to look for the solver named by its argument."""
+
 STATING_SECONDS = 300.0
 """How long a backend with a time limit may take to build the program, which its limit does not include."""
 
@@ -47,7 +50,7 @@ class Worker:
 
     def ask(
         self, question: tuple[Any, ...], seconds: float | None, stating: float = STATING_SECONDS
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Any, Any]:
         """Send a question and wait for the two parts of its answer: built, and done.
 
         The first part may take `stating` seconds, the second one `seconds` and the grace.
@@ -126,10 +129,13 @@ def run(
         return Answer("crashed", message=f"{death}{limited}"), 0.0, time.perf_counter() - started
 
 
-def available(backend: Any) -> bool:
-    """Whether the backend's module finds the solver named by its argument."""
-    _, found = _worker(backend).ask(("available", backend), None)
-    return bool(found)
+def available(backend: Any) -> tuple[bool, str]:
+    """Load a backend's module in its process: whether that finds the solver; and why not, if it failed."""
+    try:
+        _, (there, why) = _worker(backend).ask(("available", backend), FINDING_SECONDS)
+        return there, why
+    except (TimeoutError, ChildProcessError) as failure:
+        return False, str(failure)
 
 
 def serve(line: Connection) -> None:
@@ -143,7 +149,10 @@ def _serve(line: Connection) -> None:
         question = line.recv()
         if question[0] == "available":
             line.send(None)
-            line.send(question[1].finds_solver())
+            try:
+                line.send((question[1].finds_solver(), ""))
+            except Exception as failure:
+                line.send((False, f"{type(failure).__name__}: {failure}"))
             continue
         _, backend, formulation, effort, seconds, stating_counts = question
         started = built = time.perf_counter()

@@ -128,7 +128,7 @@ def test_a_circle_of_rooms_is_found_between_other_modules():
 @pytest.mark.parametrize("package", [models, hierdp])
 def test_names_loaded_on_first_use_are_those_that_type_checkers_see(package):
     tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    block, _ = (node for node in tree.body if isinstance(node, ast.If))
     seen = {name.asname: one.module for one in block.body for name in one.names if name.asname == name.name}
     assert seen == package._WHERE
     assert all(getattr(package, name) is not None for name in package.__all__)

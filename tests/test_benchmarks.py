@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import types
@@ -16,31 +18,20 @@ from cvxpy.error import SolverError
 from benchmarks import __main__ as harness
 from benchmarks import (
     findings,
-    formulations,
-    group_size_memory,
     growth,
-    growth_report,
     guard,
-    imports,
     instances,
     peers,
-    prove,
     releases,
     tables,
 )
 from benchmarks.child import apart, hierdp, needed
 from benchmarks.peers.contests import CONTESTS, OURS
 from hierdp.bench import runs
-from hierdp.counts import size_table
 from hierdp.errors import InputError
 from hierdp.execution import store
-from hierdp.measurements import file
-from hierdp.measurements.measuring import Recording
-from hierdp.mechanisms.group_size import post_processing
-from hierdp.record.spool import Steps
 from hierdp.verification.matrix import kinds
-from models import Chebyshev, Isotonic
-from models.arithmetic import kernels
+from models import Chebyshev
 from solvers import fast, solve
 
 pytestmark = pytest.mark.slow
@@ -127,16 +118,6 @@ def test_every_model_with_a_fast_path_has_a_family_and_names_do_not_collide():
     assert len(names) == len(set(names))
 
 
-def test_the_tables_of_releases_have_the_regions_that_their_rows_name(monkeypatch):
-    monkeypatch.setattr(releases, "HOUSEHOLDS", 40_000)
-    people, places = releases.households(), releases.counties()
-    assert people.household.nunique() == 40_000
-    assert people.groupby("part", observed=True).state.nunique().max() == 1
-    assert people.part.dtype.categories.size == 7_592
-    assert (places.state.nunique(), places.county.nunique()) == (20, 200)
-    assert places.groupby("household").county.nunique().max() == 1
-
-
 def test_a_model_that_says_nothing_of_benchmarks_is_measured_on_random_instances(monkeypatch):
     class Bare:
         random = Chebyshev.random
@@ -152,29 +133,10 @@ def test_a_release_is_measured_by_regions_and_levels(monkeypatch):
     monkeypatch.setattr(releases, "SMALLEST", 12)
     people = releases.table(12, 3)
     assert (len(people), list(people)) == (4, ["l0", "l1", "l2", "home"])
-    (row,) = releases.run(most=12, levels=(3,))
-    assert (row["regions"], row["levels"]) == (12, 3)
-    assert row["MB"] > 50  # a process of its own, with its libraries
-    assert all(value > 0 for value in row.values())
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux counts a stage's peak")
-def test_memory_is_measured_by_stage(monkeypatch):
-    sets = [(size_table, "PART"), (post_processing, "CELLS_A_BLOCK")]
-    sets += [(Steps, "MOST"), (Recording, "MOST"), (file, "ROWS")]
-    for module, name in sets:
-        monkeypatch.setattr(module, name, getattr(module, name))  # restore what the benchmark sets
-    rows = list(group_size_memory.run(regions=400))
-    assert [row["stage"] for row in rows[:-3]] == [
-        "read and count",
-        "draw noise",
-        "post-process and prove",
-        "make the table",
-        "write",
-        "check",
-    ]
-    assert [row["file"] for row in rows[-3:]] == ["proofs.zip", "measurements.parquet", "all"]
-    assert all(row["MB"] > 0 for row in rows[-3:])
+    for row, mechanism in zip(releases.run(most=12, levels=(3,), sizes=4), releases.MECHANISMS, strict=True):
+        assert (row.pop("mechanism"), row["regions"], row["levels"]) == (mechanism, 12, 3)
+        assert row["release, MB"] > 50  # a process of its own, with its libraries
+        assert all(value > 0 for value in row.values())
 
 
 def test_a_command_that_fails_says_why():
@@ -206,15 +168,14 @@ def test_curves_go_on_while_there_is_time_and_memory(monkeypatch):
     of = {program: max(size for size, one in taken_sizes if one == program) for program in taken}
     # 12 × (10 + 10) s is over 60 s; 50 s is over 20 s; the other is five times as fast.
     assert of == {"fast": 10**6, "highs": 10**6, "clarabel": 100}
-    frame = pd.DataFrame(rows)
-    assert growth.stops(frame, 60.0) == {
-        "Isotonic, L2": "1,000,000 done; ten times as many would take 200 s or more"
-    }
     before = len(taken_sizes)
     assert list(growth.points("Isotonic, L2", 10**8, (60.0, 20.0), rows)) == []  # it resumes
     assert len(taken_sizes) == before
-    heavy = point("Isotonic, L2", 10**6, "fast", 0.1, mb=3_000)
-    assert growth.stops(pd.DataFrame([heavy]), 60.0)["Isotonic, L2"].endswith("about 30 GB")
+    heavy = [row | {"mb": 3_000} for row in rows if (row["size"], row["program"]) == (1_000, "fast")]
+    others = [row for row in rows if row["size"] <= 1_000 and row["program"] != "fast"]
+    taken_sizes.clear()
+    list(growth.points("Isotonic, L2", 10**4, (60.0, 20.0), [*heavy, *others]))
+    assert (10**4, "fast") not in taken_sizes  # ten times as many elements would take 30 GB
 
 
 def test_a_process_that_fails_says_how():
@@ -251,35 +212,11 @@ def test_the_headline_by_hand():
     assert cells == ["Chebyshev", "1,000", "20 µs", "20 µs", "cp-sat, 2 s", "50,000", "10,000", "1 of 2"]
 
 
-def test_marked_places_are_filled(tmp_path):
-    pd.DataFrame(ROWS, columns=growth.COLUMNS).to_parquet(tmp_path / "growth.parquet")
-    text = "a\n<!-- benchmarks: growth -->\nold\n<!-- /benchmarks -->\nb <!-- benchmarks: NAME -->"
-    made = tables.filled(text, tmp_path)
-    assert made.startswith("a\n<!-- benchmarks: growth -->\n\n![")
-    assert "| Chebyshev | 1,000 |" in made
-    assert "old" not in made
-    assert tables.filled(made, tmp_path) == made
-    with pytest.raises(InputError, match="there is no table 'other'"):
-        tables.table("other", tmp_path)
-
-
-def test_curves_are_drawn_and_described(tmp_path):
-    rows = pd.DataFrame(ROWS)
-    growth_report.draw(rows, tmp_path / "growth.png", 20.0)
-    assert (tmp_path / "growth.png").stat().st_size > 10_000
-    text = growth_report.markdown(rows, growth.stops(rows, 60.0))
-    assert "| Chebyshev | 1,000 | 20 µs | 20 |" in text
-    assert "| yes | none: out of time |" in text
-    assert "- Chebyshev: highs at 1,000 (solved in 4 s), cp-sat at 10,000 (out of time)" in text
-    assert "- 10,000 done; more was not run: Chebyshev" in text
-
-
 @pytest.mark.parametrize(
     "file",
     [
         "README.md",
         "docs/benchmark.md",
-        "docs/instances.md",
         "docs/solver-findings.md",
         "benchmarks/results/README.md",
     ],
@@ -291,22 +228,13 @@ def test_what_is_quoted_is_what_was_measured(file):
     assert tables.filled(text) == text, f"run: python -m benchmarks tables --into {file}"
 
 
-@pytest.mark.parametrize(
-    ("name", "columns", "later"),
-    [
-        ("bench", runs.COLUMNS, runs.LATER),
-        ("solvers", runs.COLUMNS, runs.LATER),
-        ("formulations", formulations.KEY, {}),
-        ("peers", peers.COLUMNS, {}),
-        ("growth", growth.COLUMNS, {}),
-    ],
-)
-def test_committed_results_are_small_and_whole(name, columns, later):
+@pytest.mark.parametrize(("name", "columns"), [("peers", peers.COLUMNS), ("growth", growth.COLUMNS)])
+def test_committed_results_are_small_and_whole(name, columns):
     path = tables.RESULTS / f"{name}.parquet"
     if not path.exists():
         pytest.skip("nothing was measured yet")
     assert path.stat().st_size < 1_000_000
-    assert len(store.read(path, columns, later))
+    assert len(store.read(path, columns))
 
 
 @pytest.mark.parametrize("path", sorted(tables.RESULTS.glob("*.parquet")), ids=lambda path: path.stem)
@@ -319,6 +247,21 @@ def test_no_result_is_committed_that_a_licence_forbids_to_publish(path):
             assert not named.any(), rows.loc[named, column].unique()
 
 
+def test_marked_places_are_filled(monkeypatch, tmp_path):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    about = {"machine": "M", "python": "3.11", "versions": "numpy 2", "load": 0.5}
+    for name, columns in tables.GROWN.items():
+        pd.DataFrame([dict.fromkeys(columns) | about]).to_parquet(tmp_path / f"{name}.parquet")
+    text = "a\n<!-- benchmarks: machine -->\nold\n<!-- /benchmarks -->\nb <!-- benchmarks: NAME -->"
+    made = tables.filled(text)
+    assert made.startswith("a\n<!-- benchmarks: machine -->\n\n- `peers.parquet`: 1 rows; M, load 0.5")
+    assert made.endswith("\n\n<!-- /benchmarks -->\nb <!-- benchmarks: NAME -->")
+    assert "old" not in made
+    assert tables.filled(made) == made
+    with pytest.raises(InputError, match="there is no table 'other'"):
+        tables.table("other")
+
+
 def edition(backend, problem, verdict="solved", seconds=0.1, which="small"):
     row = dict.fromkeys(runs.COLUMNS, 0.0)
     words = {"version": "1", "tolerance": "default", "model": "Chebyshev", "origin": "real", "form": "LP",
@@ -329,22 +272,13 @@ def edition(backend, problem, verdict="solved", seconds=0.1, which="small"):
     return {**row, **words, **numbers, **about, "proved": True, "solve_seconds": seconds}
 
 
-def test_an_edition_is_shown_from_its_file_only(tmp_path):
-    text = "<!-- benchmarks: edition-table -->\nold\n<!-- /benchmarks -->"
-    assert "has not been run yet: `make edition`" in tables.filled(text, tmp_path)
-    made = [edition("highs", "p"), edition("scip", "p", "stopped"), edition("highs", "q")]
-    made += [edition("highs", "r", which="medium"), edition("scip", "r", "licence", which="medium")]
-    pd.DataFrame(made, columns=runs.COLUMNS).to_parquet(tmp_path / "edition-2026.2.parquet")
-    shown = tables.filled(text, tmp_path)  # without q, which SCIP has not run yet
-    assert "| highs | 2.5 | 1 of 1 | 0 | 0.1 | 1 of 1 | 0 | 0.1 |" in shown
-    assert "| scip | 2.5 | 0 of 1 | 0 | 10.0 |" in shown
-    assert tables.table("edition", tmp_path).splitlines()[0] == (
+def test_the_conditions_of_an_edition():
+    assert "has not been run yet: `make edition`" in tables.conditions(pd.DataFrame())
+    rows = pd.DataFrame([edition("highs", "p"), edition("scip", "p", "stopped"), edition("highs", "q")])
+    assert tables.conditions(rows) == (
         "- *small*: 2 problems, 2 backends, each run 3 times, at most 10 s and 8 GB, 1 thread; M; "
         "load 0.3 (median), 0.3 (largest); Python 3.11; 2026-11-24 to 2026-11-24"
     )
-    rows = pd.DataFrame([edition("highs", "p"), edition("scip", "q")])
-    with pytest.raises(ValueError, match="no rows of the set 'small' that all backends ran"):
-        tables.compared(rows, "small")
 
 
 def test_the_findings_have_a_row_for_each_script():
@@ -379,17 +313,6 @@ def test_a_finding_is_run_again_in_a_process_of_its_own(tmp_path):
     assert findings.rerun(broken) == "ValueError: no such option"
 
 
-def test_imports_are_charged_to_their_library_with_the_modules_that_ask():
-    assert imports.library("models.tree") == "hierdp"
-    assert imports.library("json.decoder") == imports.PYTHON
-    assert imports.library("pandas.core.frame") == "pandas"
-    rows = {row["library"]: row for row in imports.run(runs=1, commands=("check",), least=0)}
-    assert rows["the whole command"]["CPU ms"] > rows["numpy"]["CPU ms"] > 0
-    assert rows["numpy"]["imported by"].rpartition("→")[2].strip().startswith(("hierdp", "models", "solvers"))
-    (row,) = imports.run(runs=1, commands=("help",), module="pandas")
-    assert row == {"command": "help", "imported by": "not imported"}
-
-
 def benchmark(**parts):
     """A module of a benchmark."""
     made = types.ModuleType("made")
@@ -411,11 +334,32 @@ def test_every_benchmark_is_listed_with_a_line_and_has_help(capsys):
         harness.main(["grwth"])
 
 
-def test_other_libraries_answers_are_proved_beside_them(monkeypatch):
-    monkeypatch.setattr(kernels, "SMALL", kernels.SMALL)
-    rows = list(prove.run(size=200, runs=1))
-    assert {row["function"] for row in rows} >= {"optimize.isotonic_regression", "stats.wasserstein_distance"}
-    assert all(row["proved"] for row in rows)
+@pytest.mark.parametrize("name", harness.benchmarks())
+def test_no_benchmark_writes_to_the_project_unless_an_option_names_the_file(name):
+    """Nothing is kept without --out, and no other option has a path in the project as its default."""
+    parser = harness.options(name, importlib.import_module(f"benchmarks.{name}"))
+    defaults = {action.dest: action.default for action in parser._actions if action.dest != "help"}
+    assert defaults["out"] is None
+    for option, default in defaults.items():
+        for path in default if isinstance(default, tuple) else (default,):
+            if isinstance(path, Path):
+                assert ROOT not in (ROOT / path).resolve().parents, option
+
+
+def test_the_guard_leaves_a_copy_of_the_project_as_it_is(tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "benchmarks", copy / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def contents():
+        return {path: path.read_bytes() for path in sorted(copy.rglob("*")) if path.is_file()}
+
+    before = contents()
+    command = [sys.executable, "-B", "-m", "benchmarks", "guard", "--only", "Isotonic, L2, SciPy"]
+    path = os.pathsep.join([str(copy), str(ROOT)])
+    done = subprocess.run([*command, "--turns", "1"], cwd=copy, env={**os.environ, "PYTHONPATH": path},
+                          text=True, capture_output=True, check=False)  # fmt: skip
+    assert "| Isotonic, L2 | SciPy" in done.stdout, done.stderr
+    assert contents() == before
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -423,6 +367,11 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(harness, "import_module", lambda _: made)
     with pytest.raises(SystemExit, match=r"No module named 'no_such_package'; .* guard --help says what"):
         harness.main(["guard"])
+
+
+def test_a_missing_report_is_named():
+    with pytest.raises(SystemExit, match=r"^Error: there is no file no\.parquet: give one that --out"):
+        harness.main(["guard", "--report", "no.parquet"])
 
 
 def test_options_are_the_parameters_of_a_benchmark():
@@ -473,40 +422,6 @@ def test_a_growing_table_resumes_and_others_are_replaced(tmp_path, capsys):
     assert "| 8 " not in shown  # a table of many rows is summarized, not printed
 
 
-def test_every_formulation_has_the_same_optimum():
-    """Solved by HiGHS, whole; the relaxed form and the network are for other solvers."""
-    for model in (
-        Isotonic([5, 1, 4], integer=True, lower=0),
-        Isotonic([5, 1, 4], p=1, integer=True, lower=0),
-    ):
-        best = solve(model).objective
-        of = dict(formulations.forms(formulations.bounded(model.program(), 6), 6))
-        assert len(of) == (7 if model.p == 2 else 4)
-        for form in {*of} - {"network", "squares", "squares, relaxed"}:
-            stated = formulations.measure(model, of[form], "highs", 60.0)
-            assert stated["verdict"] == "solved", (form, stated)
-        places, tables = formulations.costs(model.program(), 6)
-        x = solve(model).x
-        assert sum(table[x[i]] for i, table in zip(places, tables, strict=True)) == best
-    worse = dict(formulations.forms(formulations.bounded(model.program(), 2), 2))["epigraph"]
-    assert formulations.measure(model, worse, "highs", 60.0)["verdict"] == "wrong"
-
-
-def test_formulations_are_counted_by_hand():
-    rows = [("tree, squares", 30, form, "highs", seed, verdict, 0.1)
-            for form, of in (("all lines", ("solved", "solved")), ("steps", ("solved", "stopped")))
-            for seed, verdict in enumerate(of)]  # fmt: skip
-    frame = pd.DataFrame(
-        rows, columns=["problem", "cells", "form", "backend", "seed", "verdict", "cpu_seconds"]
-    )
-    (line,) = formulations.summary(frame).to_dict("records")
-    mean = np.exp(np.log([0.11, formulations.SECONDS + 0.01]).mean()) - 0.01
-    assert line == {"costs": "squares", "cells": 30, "solver": "highs", "all lines": "0.1",
-                    "steps": f"{mean:.2g} (1 of 2)"}  # fmt: skip
-    none = frame.assign(verdict="bound")
-    assert formulations.summary(none).empty
-
-
 @pytest.mark.parametrize("path", sorted(tables.RESULTS.glob("*.parquet")), ids=lambda path: path.stem)
 def test_committed_rows_are_summarized_by_their_benchmark(path, capsys):
     name = path.stem.replace("-", "_")
@@ -534,9 +449,10 @@ def test_the_guard_prints_what_fell_and_skips_what_is_not_installed(monkeypatch,
     ]
     monkeypatch.setattr(guard, "PAIRS", pairs)
     committed = tmp_path / "guard.parquet"
+    monkeypatch.setattr(guard, "RESULTS", committed)
     known = [{"what": what, "anchor": "an anchor", "ratio": 10.0} for what in ("fell", "fell once")]
     pd.DataFrame(known).to_parquet(committed)
-    rows = list(guard.run(turns=2, committed=committed))
+    rows = list(guard.run(turns=2))
     assert "skipped: no-such-package is not installed" in capsys.readouterr().out
     assert [row["ratio"] for row in rows] == pytest.approx([5, 8, 5])
     with pytest.raises(SystemExit, match=r"- fell against an anchor: 5, not 10$"):

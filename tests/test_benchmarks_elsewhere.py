@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hierdp.bench.files import write
 from hierdp.bench.problems import problems
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -90,17 +89,3 @@ def test_benchopt_runs_them(tmp_path, name, data, solvers):
     assert (ours["objective_gap"].abs() < 1e-12).all()  # the optimum itself, in doubles
     others = rows[~rows["solver_name"].str.contains("eps=0.001")]
     assert (others[["objective_gap", "objective_violation"]].abs() < 1e-5).all(axis=None)
-
-
-def test_readers_are_held_to_the_stored_objective(tmp_path):
-    chosen = ("flights-Chicago-SimplexQP", "flights-Chicago-Chebyshev", "BudgetSplit-seed-0-size-10-0")
-    write([one for one in problems("small") if one.name in chosen], tmp_path / "set", "small")
-    path = tmp_path / "set" / "flights-Chicago-Chebyshev.sol"
-    path.write_text(path.read_text().replace("=obj= 13", "=obj= 14"))
-    run(tmp_path, FOLDER / "readers.py", tmp_path / "set", "table.csv")
-    rows = pd.read_csv(tmp_path / "table.csv")
-    highs = rows[rows["reader"] == "highs"]
-    said = highs.groupby("objective")["reads"].unique().map(list).to_dict()
-    assert set(highs["file"]) == {"mps", "mps.gz", "lp"}
-    assert said["with squares"] == ["the stored objective"]
-    assert said["linear"][0].startswith("another objective")

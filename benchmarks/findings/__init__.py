@@ -1,9 +1,10 @@
 """Every finding of docs/solver-findings.md again, with the installed solvers.
 
-Each script runs in a process of its own. ``--save`` adds what is found to the committed results, with the
-date, from which the benchmark `tables` fills the page. A finding whose solver is not installed keeps its last
-result. ``--reports FOLDER`` writes, for each finding that is still there, a report to the solver's
-authors, with versions, script, what is expected and what is seen. Ends with 1 if a script fails otherwise.
+Each script runs in a process of its own. ``--save FILE`` writes the committed results, changed by what is
+found, with the date; the benchmark `tables` fills the page from them. A finding whose solver is not installed
+keeps its last result. ``--reports FOLDER`` writes, for each finding that is still there, a report to the
+solver's authors, with versions, script, what is expected and what is seen. Ends with 1 if a script fails
+otherwise.
 """
 
 from __future__ import annotations
@@ -27,17 +28,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER.parent / "results" / "findings.csv"
-COLUMNS = (
-    "solver",
-    "says",
-    "option",
-    "workaround",
-    "first seen",
-    "still in",
-    "no longer in",
-    "date",
-    "script",
-)
+COLUMNS = ("solver", "says", "option", "workaround", "first seen", "still in", "no longer in", "date",
+           "script")  # fmt: skip
 RUN = """
 import json, runpy, sys
 found = runpy.run_path(sys.argv[1])
@@ -110,7 +102,7 @@ def table() -> DataFrame:
 
 def run(
     *,
-    save: Annotated[bool, f"into {RESULTS.name}, with the committed results"] = False,
+    save: Annotated[Path | None, "a CSV file: benchmarks/results/findings.csv"] = None,
     reports: Annotated[Path | None, "a folder for texts of reports"] = None,
 ) -> Iterator[dict[str, Any]]:
     rows, failed = saved(), False
@@ -126,8 +118,8 @@ def run(
                 text = report(script, found)
                 (reports / f"{script.stem}.md").write_text(text, encoding="utf-8")
             yield found
-    if save:
-        with RESULTS.open("w", encoding="utf-8", newline="") as out:
+    if save is not None:
+        with save.open("w", encoding="utf-8", newline="") as out:
             writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows[name] for name in sorted(rows))

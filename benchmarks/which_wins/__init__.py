@@ -1,7 +1,9 @@
-"""Which method wins where: all comparisons, into a folder of results; the pages are filled from these.
+"""Which method wins where: all comparisons, a file for each kind of table; the page is filled from these.
 
-``--pages docs`` fills and draws from the results without runs, ``--table epsilon`` prints one of their
-tables, and ``--table names`` lists these. Seeded; all noise is simulated and independent.
+``--only sizes --out benchmarks/results/which_wins/sizes.parquet`` adds the cases that the file lacks.
+
+``--pages docs`` fills and draws from the committed files without runs, ``--table epsilon`` prints one of
+their tables, and ``--table names`` lists these. Seeded; all noise is simulated and independent.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Annotated, Any
 from benchmarks.measuring import DATA, timed
 from benchmarks.which_wins import anonymized, factorizations, flows, histograms, page, sizes, stability, zcdp
 from benchmarks.which_wins.figures import FIGURES, drawn
-from benchmarks.which_wins.rows import COLUMNS
+from benchmarks.which_wins.rows import SETTING
 from hierdp.choosing.methods import EMD
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
@@ -37,28 +39,28 @@ KINDS: dict[str, tuple[Callable[[Path, int], list[Any]], Callable[..., Any]]] = 
 }
 
 
-def measure(
-    kind: str, data: Path, runs: int, seed: int, share: tuple[int, int], file: Path
-) -> Iterator[dict[str, Any]]:
-    """Measure a share of the cases of a kind of table, into a file that grows; cases in it are not repeated.
+KEY = (*SETTING, "method", "run")
+"""What identifies a row of a file."""
+
+
+def measure(kind: str, data: Path, runs: int, seed: int, share: str, known: Any) -> Iterator[Any]:
+    """The rows of a share of the cases of a kind of table, case by case, without those that are known.
 
     The first row of a case has its seconds.
     """
     import pandas as pd
 
     cases, errors = KINDS[kind]
-    done = pd.read_parquet(file) if file.exists() else pd.DataFrame(columns=[*COLUMNS, "seconds"])
-    last = done.groupby(["figure", "data", "at", "epsilon"], dropna=False).run.max()
-    known = [(*key, most) for key, most in last.items()]
-    for case in cases(data, seed)[share[0] :: share[1]]:
+    first, step = (int(part) for part in share.split("/"))
+    last = known.groupby(["figure", "data", "at", "epsilon"], dropna=False).run.max()
+    done = [(*key, most) for key, most in last.items()]
+    for case in cases(data, seed)[first::step]:
         figure, at = getattr(case, "figure", ""), float(getattr(case, "at", math.nan))
-        if any(_same(one, (figure, case.data, at, case.epsilon, runs - 1)) for one in known):
+        if any(_same(one, (figure, case.data, at, case.epsilon, runs - 1)) for one in done):
             continue
         seconds, rows = timed(lambda: list(errors(case, runs, seed)), 1)  # noqa: B023
-        here = pd.DataFrame([{**one, "seconds": 0.0 if k else seconds} for k, one in enumerate(rows)])
-        done = here if done.empty else pd.concat([done, here], ignore_index=True)
-        done.to_parquet(file, index=False)
-        yield {"kind": kind, "figure": figure, "data": case.data, "epsilon": case.epsilon, "seconds": seconds}
+        print(f"{kind} {figure} {case.data}, ε = {case.epsilon}: {seconds:.1f} s", flush=True)
+        yield pd.DataFrame([{**one, "seconds": 0.0 if k else seconds} for k, one in enumerate(rows)])
 
 
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
@@ -85,25 +87,22 @@ def read(results: Path = RESULTS) -> Any:
 
 def run(
     *,
+    known: Any,
     data: Annotated[Path, "a folder with the data"] = DATA,
-    results: Annotated[Path, "a folder for the rows"] = RESULTS,
     runs: int = 10,
     seed: int = 0,
     only: Annotated[tuple[str, ...], f"of: {', '.join(KINDS)}"] = tuple(KINDS),
     share: Annotated[str, "measure every n-th case from the i-th on: i/n"] = "0/1",
     pages: Annotated[Path | None, "the folder of the page to fill from the results, without runs"] = None,
     table: Annotated[str, "print a table of the results, without runs"] = "",
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Any]:
     if table:
-        print(page.table(table, read(results)) if table in page.TABLES else "\n".join(page.TABLES))
+        print(page.table(table, read()) if table in page.TABLES else "\n".join(page.TABLES))
     elif pages:
-        fill(pages, read(results))
+        fill(pages, read())
     else:
-        first, many = (int(part) for part in share.split("/"))
-        results.mkdir(parents=True, exist_ok=True)
         for kind in only:
-            part = "" if many == 1 else f"-{first}-of-{many}"
-            yield from measure(kind, data, runs, seed, (first, many), results / f"{kind}{part}.parquet")
+            yield from measure(kind, data, runs, seed, share, known)
 
 
 def fill(folder: Path, rows: Any) -> None:

@@ -1,6 +1,6 @@
 (** Every theorem that the README lists, and what it assumes: nothing. *)
 
-From Lagrangian Require Import Programs Minimum Bound Check Certificates Words.
+From Lagrangian Require Import Programs Minimum Bound Check Certificates Operators Models Words.
 
 Print Assumptions minimum_is_a_bound.
 Print Assumptions minimum_is_attained.
@@ -10,28 +10,36 @@ Print Assumptions rounded_bounds.
 Print Assumptions check_is_right.
 Print Assumptions judge_is_right.
 Print Assumptions unproved_is_right.
-Print Assumptions certificate_optimal.
-Print Assumptions complementary_optimal.
-Print Assumptions cost_table_certificate.
-Print Assumptions isotonic_certificate.
-Print Assumptions constrained_inference_bound.
-Print Assumptions constrained_inference_certificate.
-Print Assumptions unit_costs_least.
+Print Assumptions checker_is_right.
+Print Assumptions gap_is_right.
+Print Assumptions excess_is.
+Print Assumptions slopes_are.
+Print Assumptions square_is_least.
+Print Assumptions absolute_is_least.
+Print Assumptions rounding_is_right.
+Print Assumptions operators_are_adjoint.
+Print Assumptions operators_charge.
+Print Assumptions entries_charge.
+Print Assumptions steps_are.
+Print Assumptions sums_are.
+Print Assumptions children_are.
+Print Assumptions incidence_is.
+Print Assumptions cut_is_bounded.
+Print Assumptions near_runs_are_all.
+Print Assumptions near_runs_decide.
 Print Assumptions clustering_certificate.
 Print Assumptions segmentation_certificate.
-Print Assumptions chebyshev_certificate.
-Print Assumptions gentle_pairs.
-Print Assumptions group_matching_certificate.
+Print Assumptions cases_are_all.
 Print Assumptions group_matching_bound.
-Print Assumptions group_matching_optimal.
+Print Assumptions chebyshev_certificate.
+Print Assumptions chebyshev_bounds.
 Print Assumptions reach_is_a_bound.
 Print Assumptions guarded_is_exact.
 Print Assumptions arrays_are_exact.
-Print Assumptions computed_is_exact.
+Print Assumptions checker_fits.
 Print Assumptions sum_is_exact.
 Print Assumptions sum_of_expressions.
 Print Assumptions products_are_exact.
-Print Assumptions squares_are_exact.
 Print Assumptions segments_are_exact.
 Print Assumptions prefix_sums_are_exact.
 Print Assumptions cells_are_exact.

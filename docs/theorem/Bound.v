@@ -163,6 +163,14 @@ Definition in_range (p : program) : bool :=
   let n := count (variables p) 0 in
   forallb (fun r => forallb (fun e => Z.leb (Zpos (fst e)) n) (entries r)) (rows p).
 
+Lemma in_range_is p : in_range p = true ->
+  Forall (fun r => Forall (fun e => among 1 (variables p) (fst e)) (entries r)) (rows p).
+Proof.
+  unfold in_range. intro R. rewrite forallb_forall in R. apply Forall_forall. intros r In.
+  apply Forall_forall. intros e Ie. specialize (R r In). rewrite forallb_forall in R.
+  specialize (R e Ie). apply Z.leb_le in R. rewrite count_is in R. unfold among. lia.
+Qed.
+
 Definition bound (p : program) (ys : list Q) : bounded :=
   if in_range p then
     match all_paid (rows p) ys 0 with
@@ -179,10 +187,7 @@ Proof.
   pose proof (all_paid_at_most v _ _ _ _ Rows S) as Paid.
   set (m := charge_rows (rows p) ys (PositiveMap.empty Q)).
   assert (C : charged 1 (variables p) m v == priced (rows p) ys v).
-  { unfold m. rewrite charged_rows, charged_nothing; [ring|].
-    unfold in_range in R. rewrite forallb_forall in R. apply Forall_forall. intros r In.
-    apply Forall_forall. intros e Ie. specialize (R r In). rewrite forallb_forall in R.
-    specialize (R e Ie). apply Z.leb_le in R. rewrite count_is in R. unfold among. lia. }
+  { unfold m. rewrite charged_rows, charged_nothing by now apply in_range_is. ring. }
   assert (B : bounds (At s) (priced (rows p) ys v)) by (simpl; lra).
   pose proof (least_total_bounds m v (variables p) 1 (At s) _ All B) as L.
   eapply bounds_same; [|exact L]. unfold objective. rewrite C. ring.

@@ -1,700 +1,449 @@
-(** The certificates of the models: what each of them checks implies that its answer is optimal.
+(** The checker of programs, [models.check.checker]: what it compares implies what it says.
 
-    A certificate computes a lower bound m of cost(z) − charge·z for each variable, in the model's own closed
-    form, and compares the sum of these and of what the rows are paid with the cost of the answer. *)
+    Its operators are in [Operators.v], the certificates of models that are no such programs in [Models.v]. *)
 
-From Coq Require Import QArith Qround Qabs ZArith List Bool Lia Lqa Permutation.
+From Coq Require Import QArith Qround Qabs ZArith List Bool Lia Lqa Morphisms.
 From Lagrangian Require Import Numbers Programs Minimum Bound.
 Import ListNotations.
 Open Scope Q_scope.
 
-(** * For any program *)
+(** * Sums over numbered lists *)
 
-(** The coefficient of variable j in a row, and what j is charged: Σ price · coefficient. *)
-Fixpoint coefficient (j : positive) (es : list (positive * Q)) : Q :=
-  match es with
-  | [] => 0
-  | (k, a) :: rest => (if Pos.eqb k j then a else 0) + coefficient j rest
+(** Σ over the variables, or the rows, from number k on. *)
+Fixpoint over {A : Type} (k : positive) (xs : list A) (f : positive -> A -> Q) : Q :=
+  match xs with [] => 0 | x :: rest => f k x + over (Pos.succ k) rest f end.
+
+Fixpoint each {A : Type} (k : positive) (xs : list A) (P : positive -> A -> Prop) : Prop :=
+  match xs with [] => True | x :: rest => P k x /\ each (Pos.succ k) rest P end.
+
+(** Some of them only. *)
+Definition only {A : Type} (mine : positive -> bool) (f : positive -> A -> Q) (k : positive) (x : A) : Q :=
+  if mine k then f k x else 0.
+
+Lemma over_same {A : Type} (f g : positive -> A -> Q) : (forall j x, f j x == g j x) ->
+  forall xs k, over k xs f == over k xs g.
+Proof. intro E. induction xs as [|x xs IH]; intro k; cbn [over]; [reflexivity|]. now rewrite E, IH. Qed.
+
+Lemma over_add {A : Type} a (f g : positive -> A -> Q) : forall xs k,
+  over k xs (fun j x => f j x + a * g j x) == over k xs f + a * over k xs g.
+Proof. induction xs as [|x xs IH]; intro k; cbn [over]; [ring|]. rewrite IH. ring. Qed.
+
+Lemma over_zero {A : Type} : forall (xs : list A) k, over k xs (fun _ _ => 0) == 0.
+Proof. induction xs as [|x xs IH]; intro k; cbn [over]; [reflexivity|]. rewrite IH. ring. Qed.
+
+Lemma over_one {A : Type} c (q : Q) : forall (xs : list A) k,
+  ((Zpos c < Zpos k)%Z -> over k xs (fun j _ => if Pos.eqb c j then q else 0) == 0)
+  /\ ((Zpos k <= Zpos c < Zpos k + Z.of_nat (length xs))%Z -> over k xs (fun j _ => if Pos.eqb c j then q else 0) == q).
+Proof.
+  induction xs as [|x xs IH]; intro k; cbn [over length]; [split; [reflexivity | lia]|].
+  destruct (IH (Pos.succ k)) as [Before At]. destruct (Pos.eqb_spec c k) as [<-|E]; split; intro L; try lia;
+  rewrite ?At, ?Before by lia; ring.
+Qed.
+
+(** * The gap of an answer
+
+    Prices ys of the rows charge each variable: c = Aᵀ y. This is all that the proof needs of the charges. *)
+
+Definition adjoint (p : program) (ys cs : positive -> Q) : Prop :=
+  forall v, over 1 (variables p) (fun j _ => cs j * v j) == over 1 (rows p) (fun i r => ys i * activity (entries r) v).
+
+(** The excess of a variable is at most e: no other value costs less, its charge included, by more than e. *)
+Definition exceeds (x : variable) (c v e : Q) : Prop :=
+  forall z, allows x z -> cost_of (pieces x) v - c * v - e <= cost_of (pieces x) z - c * z.
+
+(** What a row whose value is a is paid without being at its side: y·(a − side). *)
+Definition missed (r : row) (y a g : Q) : Prop :=
+  y == 0 /\ g == 0
+  \/ 0 < y /\ (exists l, least r = Some l /\ g == y * (a - l))
+  \/ y < 0 /\ (exists u, most r = Some u /\ g == y * (a - u)).
+
+Definition costs (v : answer) (j : positive) (x : variable) : Q := cost_of (pieces x) (v j).
+
+Lemma objective_is p v : objective p v == over 1 (variables p) (costs v).
+Proof.
+  unfold objective. generalize 1%positive. induction (variables p) as [|x xs IH]; intro k; simpl; [reflexivity|].
+  now rewrite IH.
+Qed.
+
+Lemma some_variables mine cs es v w : forall xs k,
+  each k xs (fun j x => exceeds x (cs j) (v j) (es j)) -> all_allow k xs w ->
+  over k xs (only mine (costs v)) - over k xs (only mine (fun j _ => cs j * v j))
+  - over k xs (only mine (fun j _ => es j))
+  <= over k xs (only mine (costs w)) - over k xs (only mine (fun j _ => cs j * w j)).
+Proof.
+  induction xs as [|x xs IH]; intros k E A; simpl; [lra|]. destruct E as [E Es], A as [A As].
+  specialize (IH _ Es As). specialize (E _ A). unfold only, costs in *. destruct (mine k); lra.
+Qed.
+
+Lemma some_rows own ys gs v w : forall rs k,
+  each k rs (fun i r => missed r (ys i) (activity (entries r) v) (gs i)) -> Forall (fun r => holds r w) rs ->
+  over k rs (only own (fun i r => ys i * activity (entries r) v)) - over k rs (only own (fun i _ => gs i))
+  <= over k rs (only own (fun i r => ys i * activity (entries r) w)).
+Proof.
+  induction rs as [|r rs IH]; intros k M H; simpl; [lra|]. destruct M as [M Ms].
+  inversion H as [|? ? [Lo Hi] Hs]; subst. specialize (IH _ Ms Hs). unfold only in *.
+  set (a := activity (entries r) v) in *. set (b := activity (entries r) w) in *.
+  enough (ys k * a - gs k <= ys k * b) by (destruct (own k); lra).
+  destruct M as [[Y ->]|[(Y & l & L & ->)|(Y & u & U & ->)]].
+  - rewrite Y. lra.
+  - rewrite L in Lo. simpl in Lo. assert (0 <= ys k * (b - l)) by (apply Qmult_le_0_compat; lra). lra.
+  - rewrite U in Hi. simpl in Hi. assert (0 <= - ys k * (u - b)) by (apply Qmult_le_0_compat; lra). lra.
+Qed.
+
+(** For any prices and any values: their cost, less all excess and what rows missed, is a lower bound. *)
+Theorem gap_is_right p ys cs v es gs w :
+  adjoint p ys cs ->
+  each 1 (variables p) (fun j x => exceeds x (cs j) (v j) (es j)) ->
+  each 1 (rows p) (fun i r => missed r (ys i) (activity (entries r) v) (gs i)) ->
+  feasible p w ->
+  objective p v - (over 1 (variables p) (fun j _ => es j) + over 1 (rows p) (fun i _ => gs i)) <= objective p w.
+Proof.
+  intros C E M [A H]. rewrite !objective_is.
+  pose proof (some_variables (fun _ => true) cs es v w _ _ E A) as V.
+  pose proof (some_rows (fun _ => true) ys gs v w _ _ M H) as R.
+  unfold only in V, R. pose proof (C v). pose proof (C w). change (over 1 (variables p) (costs v)) with
+    (over 1 (variables p) (fun j x => costs v j x)). change (over 1 (variables p) (costs w)) with
+    (over 1 (variables p) (fun j x => costs w j x)). lra.
+Qed.
+
+(** The excess is what [minimum] computes it to be. *)
+Lemma excess_is x c v b : minimum x c = At b -> exceeds x c v (cost_of (pieces x) v - c * v - b).
+Proof. intros M z A. pose proof (minimum_is_a_bound x c z A) as B. rewrite M in B. simpl in B. lra. Qed.
+
+(** * Slopes: for a convex cost, two comparisons tell that there is no excess *)
+
+(** The checker's costs but tables; a variable that costs nothing has the line of slope 0. *)
+Definition convex (p : piece) : Prop :=
+  match p with Linear _ => True | Square w _ | Absolute w _ => 0 <= w | Table _ _ => False end.
+
+(** The slope to the right of v; of whole variables, the cost of the unit there. *)
+Definition right_slope (integer : bool) (p : piece) (v : Q) : Q :=
+  if integer then piece_cost p (v + 1) - piece_cost p v else
+  match p with
+  | Linear w => w
+  | Square w c => 2 * w * (v - c)
+  | Absolute w c => if Qlt_le_dec v c then - w else w
+  | Table _ _ => 0
   end.
 
-Fixpoint charge_on (j : positive) (rs : list row) (ys : list Q) : Q :=
-  match rs, ys with
-  | r :: rs, y :: ys => y * coefficient j (entries r) + charge_on j rs ys
-  | _, _ => 0
+Definition left_slope (integer : bool) (p : piece) (v : Q) : Q :=
+  if integer then piece_cost p v - piece_cost p (v - 1) else
+  match p with
+  | Linear w => w
+  | Square w c => 2 * w * (v - c)
+  | Absolute w c => if Qlt_le_dec c v then w else - w
+  | Table _ _ => 0
   end.
 
-(** Each m is at most the variable's cost, less its charge, wherever the variable may be. *)
-Fixpoint dual (k : positive) (xs : list variable) (charge : positive -> Q) (ms : list Q) : Prop :=
-  match xs, ms with
-  | [], [] => True
-  | x :: xs, m :: ms =>
-      (forall z, allows x z -> m <= cost_of (pieces x) z - charge k * z) /\ dual (Pos.succ k) xs charge ms
-  | _, _ => False
+Lemma absolute_rises a d : 1 <= d -> d * (Qabs (a + 1) - Qabs a) <= Qabs (a + d) - Qabs a.
+Proof.
+  intro D. destruct (Qlt_le_dec a 0) as [N|N].
+  - rewrite (Qabs_neg a) by lra. destruct (Qlt_le_dec (a + 1) 0) as [M|M].
+    + rewrite (Qabs_neg (a + 1)) by lra. pose proof (Qle_Qabs (- (a + d))). rewrite Qabs_opp in H. lra.
+    + rewrite (Qabs_pos (a + 1)), (Qabs_pos (a + d)) by lra.
+      assert (0 <= - (2 * a) * (d - 1)) by (apply Qmult_le_0_compat; lra). lra.
+  - rewrite !Qabs_pos by lra. lra.
+Qed.
+
+Lemma rises integer p v z : convex p -> kind_of integer v -> kind_of integer z -> v < z ->
+  right_slope integer p v * (z - v) <= piece_cost p z - piece_cost p v.
+Proof.
+  intros P Kv Kz L. destruct integer.
+  - pose proof (whole_step v z (Kv eq_refl) (Kz eq_refl) L) as S. unfold right_slope.
+    destruct p as [w|w c|w c|]; cbn [convex piece_cost right_slope left_slope] in *; try tauto; [lra| |].
+    + assert (0 <= w * ((z - v) * (z - v - 1))) by (repeat apply Qmult_le_0_compat; lra). lra.
+    + pose proof (absolute_rises (v - c) (z - v) ltac:(lra)) as R.
+      setoid_replace (v + 1 - c) with (v - c + 1) by ring. setoid_replace (z - c) with (v - c + (z - v)) by ring.
+      assert (0 <= w * (Qabs (v - c + (z - v)) - Qabs (v - c) - (z - v) * (Qabs (v - c + 1) - Qabs (v - c))))
+        by (apply Qmult_le_0_compat; lra). lra.
+  - destruct p as [w|w c|w c|]; cbn [convex piece_cost right_slope left_slope] in *; try tauto; [lra| |].
+    + assert (0 <= w * ((z - v) * (z - v))) by (repeat apply Qmult_le_0_compat; lra). lra.
+    + destruct (Qlt_le_dec v c).
+      * rewrite (Qabs_neg (v - c)) by lra. pose proof (Qle_Qabs (- (z - c))) as B. rewrite Qabs_opp in B.
+        assert (0 <= w * (Qabs (z - c) + (z - c))) by (apply Qmult_le_0_compat; lra). lra.
+      * rewrite !Qabs_pos by lra. lra.
+Qed.
+
+Lemma falls integer p v z : convex p -> kind_of integer v -> kind_of integer z -> z < v ->
+  piece_cost p v - piece_cost p z <= left_slope integer p v * (v - z).
+Proof.
+  intros P Kv Kz L. destruct integer.
+  - pose proof (whole_step z v (Kz eq_refl) (Kv eq_refl) L) as S. unfold left_slope.
+    destruct p as [w|w c|w c|]; cbn [convex piece_cost right_slope left_slope] in *; try tauto; [lra| |].
+    + assert (0 <= w * ((v - z) * (v - z - 1))) by (repeat apply Qmult_le_0_compat; lra). lra.
+    + pose proof (absolute_rises (- (v - c)) (v - z) ltac:(lra)) as R. rewrite Qabs_opp in R.
+      setoid_replace (- (v - c) + 1) with (- (v - 1 - c)) in R by ring.
+      setoid_replace (- (v - c) + (v - z)) with (- (z - c)) in R by ring. rewrite !Qabs_opp in R.
+      assert (0 <= w * (Qabs (z - c) - Qabs (v - c) - (v - z) * (Qabs (v - 1 - c) - Qabs (v - c))))
+        by (apply Qmult_le_0_compat; lra). lra.
+  - destruct p as [w|w c|w c|]; cbn [convex piece_cost right_slope left_slope] in *; try tauto; [lra| |].
+    + assert (0 <= w * ((v - z) * (v - z))) by (repeat apply Qmult_le_0_compat; lra). lra.
+    + destruct (Qlt_le_dec c v).
+      * rewrite (Qabs_pos (v - c)) by lra. pose proof (Qle_Qabs (z - c)) as B.
+        assert (0 <= w * (Qabs (z - c) - (z - c))) by (apply Qmult_le_0_compat; lra). lra.
+      * rewrite !Qabs_neg by lra. lra.
+Qed.
+
+(** The charge lies between the slopes; on the side of a bound that v is at, nothing is asked. *)
+Definition between (x : variable) (p : piece) (c v : Q) : Prop :=
+  (c <= right_slope (whole x) p v \/ exists u, upper x = Some u /\ u <= v)
+  /\ (left_slope (whole x) p v <= c \/ exists l, lower x = Some l /\ v <= l).
+
+(** What the checker finds of a variable without excess. Tables are compared entry by entry. *)
+Definition fits (x : variable) (c v : Q) : Prop :=
+  match pieces x with
+  | [] => between x (Linear 0) c v
+  | [Table first costs] =>
+      forall z k, entry costs (z - first) = Some k -> above (lower x) (inject_Z z) -> below (upper x) (inject_Z z) ->
+      cost_of (pieces x) v - c * v <= k - c * inject_Z z
+  | [p] => convex p /\ between x p c v
+  | _ => False
   end.
 
-Definition total (ms : list Q) : Q := fold_right Qplus 0 ms.
-
-Fixpoint weighted (k : positive) (xs : list variable) (f : positive -> Q) (v : answer) : Q :=
-  match xs with [] => 0 | _ :: rest => f k * v k + weighted (Pos.succ k) rest f v end.
-
-Lemma weighted_add xs : forall k f g v,
-  weighted k xs (fun j => f j + g j) v == weighted k xs f v + weighted k xs g v.
-Proof. induction xs as [|x xs IH]; intros k f g v; simpl; [ring|]. rewrite IH. ring. Qed.
-
-Lemma weighted_times xs y : forall k f v, weighted k xs (fun j => y * f j) v == y * weighted k xs f v.
-Proof. induction xs as [|x xs IH]; intros k f v; simpl; [ring|]. rewrite IH. ring. Qed.
-
-Lemma weighted_zero xs v : forall k, weighted k xs (fun _ => 0) v == 0.
-Proof. induction xs as [|x xs IH]; intro k; simpl; [ring|]. rewrite IH. ring. Qed.
-
-Lemma weighted_before xs i a v : forall k, (Zpos i < Zpos k)%Z ->
-  weighted k xs (fun j => if Pos.eqb i j then a else 0) v == 0.
+Lemma between_is_least x p c v z : convex p -> between x p c v ->
+  kind_of (whole x) v -> kind_of (whole x) z -> above (lower x) z -> below (upper x) z ->
+  piece_cost p v - c * v <= piece_cost p z - c * z.
 Proof.
-  induction xs as [|x xs IH]; intros k K; simpl; [ring|]. rewrite IH by lia.
-  destruct (Pos.eqb_spec i k); [lia | ring].
+  intros P [Up Down] Kv Kz Lo Hi. destruct (Q_dec z v) as [[L|L]|E].
+  - pose proof (falls _ p v z P Kv Kz L). destruct Down as [D|(l & E & D)].
+    + assert (0 <= (c - left_slope (whole x) p v) * (v - z)) by (apply Qmult_le_0_compat; lra). lra.
+    + rewrite E in Lo. simpl in Lo. lra.
+  - pose proof (rises _ p v z P Kv Kz L). destruct Up as [U|(u & E & U)].
+    + assert (0 <= (right_slope (whole x) p v - c) * (z - v)) by (apply Qmult_le_0_compat; lra). lra.
+    + rewrite E in Hi. simpl in Hi. lra.
+  - pose proof (cost_of_same [p] z v E) as S. cbn [cost_of] in S.
+    assert (C : c * z == c * v) by now rewrite E. lra.
 Qed.
 
-Lemma weighted_one xs i a v : forall k, among k xs i ->
-  weighted k xs (fun j => if Pos.eqb i j then a else 0) v == a * v i.
+Lemma fits_is_least x c v : allows x v -> fits x c v -> exceeds x c v 0.
 Proof.
-  unfold among. induction xs as [|x xs IH]; intros k K; simpl length in K; simpl; [lia|].
-  destruct (Pos.eqb_spec i k) as [<-|N].
-  - rewrite weighted_before by lia. ring.
-  - rewrite IH by lia. ring.
+  intros (_ & _ & Kv & _) F z (Lo & Hi & Kz & T). unfold fits in F.
+  destruct (pieces x) as [|p [|q qs]]; cbn [cost_of] in *.
+  - pose proof (between_is_least x (Linear 0) c v z I F Kv Kz Lo Hi) as B. simpl in B. lra.
+  - destruct p as [w|w a|w a|first costs];
+      try (destruct F as [P F]; pose proof (between_is_least x _ c v z P F Kv Kz Lo Hi); lra).
+    apply Forall_inv in T. destruct T as (k & a & Z & K).
+    assert (S : piece_cost (Table first costs) z == a).
+    { simpl. assert (Qfloor z = k) as -> by (rewrite Z; apply Qfloor_Z). now rewrite K. }
+    assert (A : above (lower x) (inject_Z k)) by (destruct (lower x); simpl in *; [now rewrite <- Z | exact I]).
+    assert (B : below (upper x) (inject_Z k)) by (destruct (upper x); simpl in *; [now rewrite <- Z | exact I]).
+    specialize (F k a K A B). rewrite S, <- Z in *. lra.
+  - destruct p; contradiction.
 Qed.
 
-Lemma weighted_row xs v : forall es, Forall (fun e => among 1 xs (fst e)) es ->
-  weighted 1 xs (fun j => coefficient j es) v == activity es v.
+(** A row that is paid for is at the side that it is paid for. *)
+Definition at_side (r : row) (y a : Q) : Prop :=
+  (0 < y -> exists l, least r = Some l /\ a == l) /\ (y < 0 -> exists u, most r = Some u /\ a == u).
+
+(** The checker's theorem. *)
+Theorem checker_is_right p ys cs v :
+  adjoint p ys cs -> feasible p v ->
+  each 1 (rows p) (fun i r => at_side r (ys i) (activity (entries r) v)) ->
+  each 1 (variables p) (fun j x => fits x (cs j) (v j)) ->
+  optimal p v.
 Proof.
-  induction es as [|[k a] es IH]; intro All; simpl; [apply weighted_zero|].
-  inversion All as [|? ? K Rest]; subst. simpl in K.
-  rewrite (weighted_add xs 1 (fun j => if Pos.eqb k j then a else 0) (fun j => coefficient j es)).
-  rewrite IH by exact Rest. rewrite weighted_one by exact K. ring.
+  intros C F S L. split; [exact F|]. intros w W. destruct F as [A _].
+  assert (E : forall xs k, all_allow k xs v -> each k xs (fun j x => fits x (cs j) (v j)) ->
+    each k xs (fun j x => exceeds x (cs j) (v j) 0)).
+  { induction xs as [|x xs IH]; simpl; auto. intros k [X Xs] [Y Ys]. split; [now apply fits_is_least | auto]. }
+  assert (M : forall rs k, each k rs (fun i r => at_side r (ys i) (activity (entries r) v)) ->
+    each k rs (fun i r => missed r (ys i) (activity (entries r) v) 0)).
+  { induction rs as [|r rs IH]; simpl; auto. intros k [[Lo Hi] Ss]. split; [|auto].
+    unfold missed. destruct (Q_dec (ys k) 0) as [[Y|Y]|Y]; [right; right | right; left | left; lra];
+    (split; [exact Y|]); [destruct (Hi Y) as (u & U & G) | destruct (Lo Y) as (u & U & G)];
+    exists u; (split; [exact U|]); rewrite G; ring. }
+  pose proof (gap_is_right p ys cs v (fun _ => 0) (fun _ => 0) w C (E _ _ A L) (M _ _ S) W) as G.
+  rewrite !over_zero in G. lra.
 Qed.
 
-Lemma weighted_rows xs v : forall rs ys,
-  Forall (fun r => Forall (fun e => among 1 xs (fst e)) (entries r)) rs ->
-  weighted 1 xs (fun j => charge_on j rs ys) v == priced rs ys v.
+(** What the checker computes as slopes of whole variables. *)
+Lemma slopes_are w c v :
+  right_slope true (Square w c) v == 2 * w * (v - c) + w /\ left_slope true (Square w c) v == 2 * w * (v - c) - w
+  /\ (is_whole c -> is_whole v ->
+      right_slope true (Absolute w c) v == right_slope false (Absolute w c) v
+      /\ left_slope true (Absolute w c) v == left_slope false (Absolute w c) v).
 Proof.
-  induction rs as [|r rs IH]; intros [|y ys] All; simpl; try apply weighted_zero.
-  inversion All as [|? ? R Rest]; subst.
-  rewrite (weighted_add xs 1 (fun j => y * coefficient j (entries r)) (fun j => charge_on j rs ys)).
-  rewrite (weighted_times xs y 1 (fun j => coefficient j (entries r))).
-  rewrite weighted_row by exact R. rewrite IH by exact Rest. ring.
+  unfold right_slope, left_slope. cbn [piece_cost]. split; [ring|]. split; [ring|]. intros C V. split.
+  - destruct (Qlt_le_dec v c) as [L|L].
+    + pose proof (whole_step v c V C L) as S. rewrite !Qabs_neg by lra. ring.
+    + rewrite !Qabs_pos by lra. ring.
+  - destruct (Qlt_le_dec c v) as [L|L].
+    + pose proof (whole_step c v C V L) as S. rewrite !Qabs_pos by lra. ring.
+    + rewrite !Qabs_neg by lra. ring.
 Qed.
 
-Lemma dual_below charge v : forall xs k ms, dual k xs charge ms -> all_allow k xs v ->
-  total ms <= total_cost k xs v - weighted k xs charge v.
+(** * The excess in closed form: where a charged cost is least *)
+
+(** Squares: the vertex, moved into the bounds. *)
+Lemma square_is_least integer w c charge lo hi z :
+  0 < w -> kind_of integer z -> above lo z -> below hi z ->
+  let top := 2 * w * c + charge in
+  let m := no_less (raised integer lo) (no_more (lowered integer hi) (vertex integer w (- top))) in
+  vertex integer w (- top) == (if integer then inject_Z (Qfloor ((top + w) / (2 * w))) else top / (2 * w))
+  /\ piece_cost (Square w c) m - charge * m <= piece_cost (Square w c) z - charge * z.
 Proof.
-  induction xs as [|x xs IH]; intros k [|m ms] D A; simpl in *; try tauto; [lra|].
-  destruct D as [M D], A as [X A]. specialize (M _ X). specialize (IH _ _ D A).
-  unfold total in *. simpl. lra.
+  intros W K Lo Hi top m. split.
+  - unfold vertex. destruct integer; [|rewrite reduced_is; field; lra]. apply inject_Z_injective, Qfloor_comp.
+    rewrite reduced_is. field. lra.
+  - pose proof (clamp_least integer w (- top) (w * c * c) lo hi z W K (raised_above _ _ _ K Lo)
+      (lowered_below _ _ _ K Hi)) as L.
+    unfold parabola in L. fold m in L. unfold top in L. cbn [piece_cost]. lra.
 Qed.
 
-Lemma in_range_is p : in_range p = true ->
-  Forall (fun r => Forall (fun e => among 1 (variables p) (fst e)) (entries r)) (rows p).
+(** Absolute values: at the center, for whole variables at the whole numbers beside it; or at a bound. *)
+Lemma absolute_is_least w c charge lo hi below_c above_c least z :
+  0 <= w -> below_c <= c <= above_c -> (z <= below_c \/ above_c <= z) -> above lo z -> below hi z ->
+  let f z := piece_cost (Absolute w c) z - charge * z in
+  least <= f (no_less lo (no_more hi below_c)) -> least <= f (no_less lo (no_more hi above_c)) ->
+  match lo with Some l => least <= f l | None => - w <= charge end ->
+  match hi with Some u => least <= f u | None => charge <= w end ->
+  least <= f z.
 Proof.
-  intro R. unfold in_range in R. rewrite forallb_forall in R. apply Forall_forall. intros r In.
-  apply Forall_forall. intros e Ie. specialize (R r In). rewrite forallb_forall in R.
-  specialize (R e Ie). apply Z.leb_le in R. rewrite count_is in R. unfold among. lia.
+  intros W C Z Lo Hi f B A L U.
+  assert (Left : forall a, a <= c -> f a == - (w + charge) * a + w * c).
+  { intros a D. unfold f. cbn [piece_cost]. rewrite Qabs_neg by lra. ring. }
+  assert (Right : forall a, c <= a -> f a == (w - charge) * a - w * c).
+  { intros a D. unfold f. cbn [piece_cost]. rewrite Qabs_pos by lra. ring. }
+  clearbody f. destruct Z as [Z|Z].
+  - rewrite Left by lra. destruct (Qlt_le_dec charge (- w)) as [D|D].
+    + destruct lo as [l|]; simpl in *; [|lra]. rewrite Left in L by lra.
+      assert (0 <= - (w + charge) * (z - l)) by (apply Qmult_le_0_compat; lra). lra.
+    + set (m := no_less lo (no_more hi below_c)) in *. assert (M : z <= m /\ m <= below_c).
+      { unfold m, no_less, no_more. destruct lo as [l|], hi as [u|]; simpl in *; try (compare below_c u);
+        try match goal with |- context [at_most l ?x] => compare l x end; lra. }
+      rewrite Left in B by lra. assert (0 <= (w + charge) * (m - z)) by (apply Qmult_le_0_compat; lra). lra.
+  - rewrite Right by lra. destruct (Qlt_le_dec w charge) as [D|D].
+    + destruct hi as [u|]; simpl in *; [|lra]. rewrite Right in U by lra.
+      assert (0 <= (charge - w) * (u - z)) by (apply Qmult_le_0_compat; lra). lra.
+    + set (m := no_less lo (no_more hi above_c)) in *. assert (M : above_c <= m /\ m <= z).
+      { unfold m, no_less, no_more. destruct lo as [l|], hi as [u|]; simpl in *; try (compare above_c u);
+        try match goal with |- context [at_most l ?x] => compare l x end; lra. }
+      rewrite Right in A by lra. assert (0 <= (w - charge) * (z - m)) by (apply Qmult_le_0_compat; lra). lra.
 Qed.
 
-(** Any certificate of this form gives a lower bound. *)
-Theorem certificate_bound p ys s ms w :
-  in_range p = true -> all_paid (rows p) ys 0 = Some s ->
-  dual 1 (variables p) (fun j => charge_on j (rows p) ys) ms ->
-  feasible p w -> total ms + s <= objective p w.
+(** * Rounding up: costs are multiples of 1/u, and problems side by side are rounded each by itself *)
+
+Definition multiple (u : Z) (q : Q) : Prop := is_whole (inject_Z u * q).
+
+Global Instance is_whole_same : Proper (Qeq ==> iff) is_whole.
+Proof. intros a b E. split; intros [z Z]; exists z; [rewrite <- E | rewrite E]; exact Z. Qed.
+
+Definition floored (u : Z) (gap : Q) : Q := inject_Z (Qfloor (inject_Z u * gap)) / inject_Z u.
+
+Lemma positive_unit u : (0 < u)%Z -> 0 < inject_Z u.
+Proof. intro U. change 0 with (inject_Z 0). now rewrite <- Zlt_Qlt. Qed.
+
+Lemma floored_is_right u a b gap : (0 < u)%Z -> multiple u a -> multiple u b -> a - gap <= b -> a - floored u gap <= b.
 Proof.
-  intros R S D [A Rows]. pose proof (all_paid_at_most w _ _ _ _ Rows S) as Paid.
-  pose proof (dual_below _ w _ _ _ D A) as Below. rewrite weighted_rows in Below by now apply in_range_is.
-  unfold objective. lra.
+  intros U [x X] [y Y] L. apply positive_unit in U.
+  assert (F : (x - y <= Qfloor (inject_Z u * gap))%Z).
+  { apply floor_le. unfold Zminus. rewrite inject_Z_plus, inject_Z_opp, <- X, <- Y.
+    assert (0 <= inject_Z u * (gap - a + b)) by (apply Qmult_le_0_compat; lra). lra. }
+  rewrite Zle_Qle in F. unfold Zminus in F. rewrite inject_Z_plus, inject_Z_opp, <- X, <- Y in F.
+  enough (a - b <= floored u gap) by lra. apply Qle_shift_div_l; [exact U | lra].
 Qed.
 
-Theorem certificate_optimal p ys s ms v :
-  in_range p = true -> all_paid (rows p) ys 0 = Some s ->
-  dual 1 (variables p) (fun j => charge_on j (rows p) ys) ms ->
-  feasible p v -> objective p v == total ms + s -> optimal p v.
-Proof.
-  intros R S D F E. split; [exact F|]. intros w W.
-  pose proof (certificate_bound p ys s ms w R S D W). lra.
-Qed.
-
-(** The last of a list, or x if it is empty. *)
-Fixpoint last_of {A : Type} (x : A) (xs : list A) : A :=
-  match xs with [] => x | y :: rest => last_of y rest end.
-
-(** * CostTable: one price λ; Σ over the tables of the least of cost − λ·k, and λ·total *)
-
-Fixpoint all_ones {A : Type} (k : positive) (xs : list A) : list (positive * Q) :=
-  match xs with [] => [] | _ :: rest => (k, 1) :: all_ones (Pos.succ k) rest end.
-
-Definition cost_table (tables : list (Z * list Q)) (sum : Q) : program :=
-  Make (map (fun t => Var None None true [Table (fst t) (snd t)]) tables)
-       [Row (Some sum) (Some sum) (all_ones 1 tables)].
-
-Definition least_in_table (price : Q) (t : Z * list Q) (m : Q) : Prop :=
-  forall z c, entry (snd t) (z - fst t) = Some c -> m <= c - price * inject_Z z.
-
-Lemma tables_below price w : forall tables k ms, Forall2 (least_in_table price) tables ms ->
-  all_allow k (map (fun t => Var None None true [Table (fst t) (snd t)]) tables) w ->
-  total ms + price * activity (all_ones k tables) w
-  <= total_cost k (map (fun t => Var None None true [Table (fst t) (snd t)]) tables) w.
-Proof.
-  induction tables as [|t tables IH]; intros k ms M A; inversion M as [|? m ? rest L Rest]; subst.
-  { unfold total. simpl. lra. }
-  destruct A as [X A]. specialize (IH _ _ Rest A).
-  destruct X as (_ & _ & _ & P). apply Forall_inv in P. cbn in P. destruct P as (z & c & Z & C).
-  specialize (L z c C).
-  cbn [map all_ones activity total_cost pieces cost_of piece_cost total fold_right] in *.
-  unfold total in *. assert (Qfloor (w k) = z) as -> by (rewrite Z; apply Qfloor_Z). rewrite C.
-  rewrite <- Z in L. lra.
-Qed.
-
-(** If the price leaves no gap, the answer is optimal. *)
-Theorem cost_table_certificate tables sum price ms v :
-  Forall2 (least_in_table price) tables ms ->
-  feasible (cost_table tables sum) v ->
-  objective (cost_table tables sum) v == total ms + price * sum ->
-  optimal (cost_table tables sum) v.
-Proof.
-  intros M F E. split; [exact F|]. intros w [A R].
-  inversion R as [|? ? [Lo Hi] _]; subst. simpl in Lo, Hi.
-  pose proof (tables_below price w _ _ _ M A) as B. rewrite E. unfold objective, cost_table; simpl.
-  assert (activity (all_ones 1 tables) w == sum) as S by lra. rewrite S in B. exact B.
-Qed.
-
-(** * Isotonic: prices λ ≥ 0 of the steps, λ₀ of the lower bound and λₙ of the upper one *)
-
-Fixpoint steps {A : Type} (k : positive) (xs : list A) : list row :=
-  match xs with
-  | [] => []
-  | _ :: rest =>
-      match rest with
-      | [] => []
-      | _ => Row (Some 0) None [(k, - (1)); (Pos.succ k, 1)] :: steps (Pos.succ k) rest
-      end
+(** When costs are multiples of 1/u: centers are multiples of 1/o, and weights over o, or o² for squares, of 1/u. *)
+Definition in_units (u : Z) (x : variable) (p : piece) : Prop :=
+  match p with
+  | Linear w => whole x = true /\ multiple u w
+  | Square w c => whole x = true /\ exists o, (0 < o)%Z /\ multiple o c /\ multiple u (w / inject_Z (o * o))
+  | Absolute w c => whole x = true /\ exists o, (0 < o)%Z /\ multiple o c /\ multiple u (w / inject_Z o)
+  | Table _ cells => Forall (multiple u) cells
   end.
 
-(** An ascending chain of variables with the same bounds, and any costs. *)
-Definition chain (lo hi : option Q) (integer : bool) (costs : list (list piece)) : program :=
-  Make (map (Var lo hi integer) costs) (steps 1 costs).
-
-(** [m] is at most cost(z) + (λ' − λ)·z for every value z of its kind: what each entry's minimum is. *)
-Fixpoint chain_dual (integer : bool) (price : Q) (costs : list (list piece)) (ms next : list Q) : Prop :=
-  match costs, ms, next with
-  | [], [], [] => True
-  | f :: fs, m :: ms, y :: ys =>
-      0 <= y
-      /\ (forall z, kind_of integer z -> Forall (fun p => piece_allows p z) f ->
-            m <= cost_of f z + (y - price) * z)
-      /\ chain_dual integer y fs ms ys
-  | _, _, _ => False
-  end.
-
-(** What the price of a bound is paid: 0 for a bound that is missing, whose price must be 0. *)
-Definition paid_bound (price : Q) (limit : option Q) (s : Q) : Prop :=
-  match limit with Some l => s == price * l | None => price == 0 /\ s == 0 end.
-
-Lemma chain_below lo hi integer w last : forall costs k price ms next,
-  costs <> [] -> chain_dual integer price costs ms next -> last_of price next == last ->
-  all_allow k (map (Var lo hi integer) costs) w -> Forall (fun r => holds r w) (steps k costs) ->
-  exists final, below hi final /\
-  total ms + price * w k - last * final <= total_cost k (map (Var lo hi integer) costs) w.
+Lemma whole_away o c v : is_whole v -> multiple o c -> is_whole (inject_Z o * (v - c)).
 Proof.
-  induction costs as [|f costs IH]; intros k price ms next N D L A R; [congruence|].
-  destruct ms as [|m ms], next as [|y next]; simpl in D; try tauto.
-  destruct D as (Y & M & D). destruct A as [(X1 & X2 & X3 & X4) A]. simpl in X1, X2, X3, X4.
-  specialize (M (w k) X3 X4).
-  destruct costs as [|g costs].
-  - destruct ms, next; simpl in D; try tauto. exists (w k). split; [exact X2|].
-    simpl in L. unfold total. simpl. rewrite <- L. lra.
-  - cbn [steps] in R. inversion R as [|? ? [H _] Rest]; subst. simpl in H.
-    destruct (IH (Pos.succ k) y ms next ltac:(congruence) D L A Rest) as (final & B & T).
-    exists final. split; [exact B|].
-    assert (0 <= y * (w (Pos.succ k) - w k)) by (apply Qmult_le_0_compat; lra).
-    change (total (m :: ms)) with (m + total ms).
-    change (total_cost k (map (Var lo hi integer) (f :: g :: costs)) w) with
-      (cost_of f (w k) + total_cost (Pos.succ k) (map (Var lo hi integer) (g :: costs)) w).
-    lra.
+  intros V C. setoid_replace (inject_Z o * (v - c)) with (inject_Z o * v + - (inject_Z o * c)) by ring.
+  apply whole_add; [apply whole_mul; [now exists o | exact V] | now apply whole_opp].
 Qed.
 
-(** If the prices leave no gap, the answer is optimal: bound = Σ m + λ₀·lower − λₙ·upper. *)
-Theorem isotonic_certificate lo hi integer costs first ms next low high v :
-  costs <> [] -> 0 <= first -> chain_dual integer first costs ms next ->
-  paid_bound first lo low -> paid_bound (last_of first next) hi high ->
-  feasible (chain lo hi integer costs) v ->
-  objective (chain lo hi integer costs) v == total ms + low - high ->
-  optimal (chain lo hi integer costs) v.
+Lemma multiple_cost u x p v : (whole x = true -> is_whole v) -> in_units u x p -> multiple u (piece_cost p v).
 Proof.
-  intros N F0 D Low High F E. split; [exact F|]. intros w [A R]. rewrite E.
-  destruct (chain_below lo hi integer w (last_of first next) costs 1 first ms next N D
-              (Qeq_refl _) A R) as (final & B & T).
-  unfold objective, chain; simpl.
-  assert (Last : 0 <= last_of first next).
-  { clear - F0 D. revert first ms next F0 D.
-    induction costs as [|f costs IH]; intros first ms next F0 D;
-    destruct ms as [|m ms], next as [|y next]; simpl in D; try tauto.
-    destruct D as (Y & _ & D). exact (IH y ms next Y D). }
-  assert (L : low <= first * w 1%positive).
-  { destruct costs as [|f costs]; [congruence|]. destruct A as [(X & _) _].
-    destruct lo as [l|]; simpl in *.
-    - rewrite Low. assert (0 <= first * (w 1%positive - l)) by (apply Qmult_le_0_compat; lra). lra.
-    - destruct Low as [Z ->]. rewrite Z. lra. }
-  assert (H : last_of first next * final <= high).
-  { destruct hi as [u|]; simpl in *.
-    - rewrite High. assert (0 <= last_of first next * (u - final)) by (apply Qmult_le_0_compat; lra). lra.
-    - destruct High as [Z ->]. rewrite Z. lra. }
-  lra.
+  unfold multiple. intros K U. destruct p as [w|w c|w c|first cells]; cbn [in_units piece_cost] in *.
+  - destruct U as [X M]. rewrite Qmult_assoc. apply whole_mul; auto.
+  - destruct U as (X & o & O & C & W). apply positive_unit in O. rewrite inject_Z_mult in W.
+    pose proof (whole_away o c v (K X) C) as D. pose proof (whole_mul _ _ W (whole_mul _ _ D D)) as M.
+    refine (proj1 (is_whole_same _ _ _) M). field. lra.
+  - destruct U as (X & o & O & C & W). apply positive_unit in O.
+    pose proof (whole_mul _ _ W (whole_abs _ (whole_away o c v (K X) C))) as M.
+    rewrite Qabs_Qmult, (Qabs_pos (inject_Z o)) in M by lra.
+    refine (proj1 (is_whole_same _ _ _) M). field. lra.
+  - destruct (entry cells _) as [k|] eqn:E; [|exists 0%Z; ring].
+    rewrite Forall_forall in U. apply U. eauto using entry_in.
 Qed.
 
-(** * ConstrainedInference: a price for every family; squares without bounds, in closed form *)
-
-(** A family: the number of its parent, and those of its children, which add up to it. *)
-Definition family_row (family : positive * list positive) : row :=
-  Row (Some 0) (Some 0) ((fst family, - (1)) :: map (fun c => (c, 1)) (snd family)).
-
-(** A node has a noisy count and a weight, the inverse of its variance. The weight is [None] for a node of infinite
-    variance, such as a root that was not measured: it costs nothing, whatever its count. *)
-Definition node : Type := option Q * Q.
-
-Definition node_variable (n : node) : variable :=
-  Var None None false (match fst n with Some w => [Square w (snd n)] | None => [] end).
-
-Definition inference (nodes : list node) (families : list (positive * list positive)) : program :=
-  Make (map node_variable nodes) (map family_row families).
-
-(** Weights are positive, and a node of infinite variance is charged nothing. *)
-Definition node_bounded (charge : Q) (n : node) : Prop :=
-  match fst n with Some w => 0 < w | None => charge == 0 end.
-
-(** The least of weight·(z − n)² − charge·z over all z: −charge·n − charge² / (4·weight). *)
-Definition least_square (charge : Q) (n : node) : Q :=
-  match fst n with Some w => - charge * snd n - charge * charge / (4 * w) | None => 0 end.
-
-(** By how much a node's cost, less its charge, exceeds that: (slope − charge)² / (4·weight), with the slope
-    2·weight·(z − n). *)
-Definition excess_square (charge : Q) (n : node) (z : Q) : Q :=
-  match fst n with
-  | Some w => (2 * w * (z - snd n) - charge) * (2 * w * (z - snd n) - charge) / (4 * w)
-  | None => 0
-  end.
-
-Fixpoint nodes_bounded (k : positive) (charge : positive -> Q) (nodes : list node) : Prop :=
-  match nodes with [] => True | n :: rest => node_bounded (charge k) n /\ nodes_bounded (Pos.succ k) charge rest end.
-
-Fixpoint least_squares (k : positive) (charge : positive -> Q) (nodes : list node) : list Q :=
-  match nodes with [] => [] | n :: rest => least_square (charge k) n :: least_squares (Pos.succ k) charge rest end.
-
-Fixpoint inference_gap (k : positive) (charge : positive -> Q) (nodes : list node) (v : answer) : Q :=
-  match nodes with
-  | [] => 0
-  | n :: rest => excess_square (charge k) n (v k) + inference_gap (Pos.succ k) charge rest v
-  end.
-
-Lemma square_is charge n z : node_bounded charge n ->
-  cost_of (pieces (node_variable n)) z - charge * z == least_square charge n + excess_square charge n z.
+Lemma multiple_costs u mine v : forall xs k,
+  each k xs (fun _ x => Forall (in_units u x) (pieces x)) -> all_allow k xs v ->
+  multiple u (over k xs (only mine (costs v))).
 Proof.
-  destruct n as [[w|] n]; unfold node_bounded, least_square, excess_square; simpl; intro W; [field; lra|].
-  rewrite W. ring.
+  unfold multiple. assert (Z : is_whole (inject_Z u * 0)) by (exists 0%Z; ring).
+  induction xs as [|x xs IH]; intros k U A; cbn [over]; [exact Z|]. destruct U as [U Us], A as [(_ & _ & K & _) As].
+  rewrite Qmult_plus_distr_r. apply whole_add; [|now apply IH]. unfold only, costs. destruct (mine k); [|exact Z].
+  induction U as [|p ps P _ IHp]; cbn [cost_of]; [exact Z|].
+  rewrite Qmult_plus_distr_r. apply whole_add; [|exact IHp]. now apply (multiple_cost u x p).
 Qed.
 
-Lemma excess_square_positive charge n z : node_bounded charge n -> 0 <= excess_square charge n z.
+(** Problems side by side, numbered: [part] tells that of each variable, [home] that of each row. *)
+Definition apart (p : program) (part home : positive -> positive) : Prop :=
+  each 1 (rows p) (fun i r => Forall (fun e => part (fst e) = home i) (entries r)).
+
+Definition of_part (part : positive -> positive) (k : positive) (j : positive) : bool := Pos.eqb (part j) k.
+
+Definition part_gap (p : program) (part home : positive -> positive) (es gs : positive -> Q) (k : positive) : Q :=
+  over 1 (variables p) (only (of_part part k) (fun j _ => es j))
+  + over 1 (rows p) (only (of_part home k) (fun i _ => gs i)).
+
+Lemma adjoint_in_part p part home ys cs k u : adjoint p ys cs -> apart p part home ->
+  over 1 (variables p) (only (of_part part k) (fun j _ => cs j * u j))
+  == over 1 (rows p) (only (of_part home k) (fun i r => ys i * activity (entries r) u)).
 Proof.
-  destruct n as [[w|] n]; unfold node_bounded, excess_square; simpl; intro W; [|lra].
-  set (q := 2 * w * (z - n) - charge). apply Qle_shift_div_l; [lra|]. rewrite Qmult_0_l.
-  destruct (Qlt_le_dec q 0); [|now apply Qmult_le_0_compat].
-  setoid_replace (q * q) with (- q * - q) by ring. apply Qmult_le_0_compat; lra.
+  intros C Part. set (own := fun j => if of_part part k j then u j else 0).
+  transitivity (over 1 (variables p) (fun j _ => cs j * own j)).
+  { apply over_same. intros j x. unfold only, own. destruct (of_part part k j); ring. }
+  rewrite (C own). revert Part. unfold apart. generalize 1%positive as i, (rows p) as rs. intros i rs. revert i.
+  induction rs as [|r rs IH]; intros i Part; cbn [over]; [reflexivity|]. destruct Part as [P Part]. rewrite (IH _ Part).
+  enough (activity (entries r) own == if of_part home k i then activity (entries r) u else 0) as ->
+    by (unfold only; destruct (of_part home k i); ring).
+  clear - P. unfold own, of_part. induction P as [|[j a] es E _ IH]; cbn [activity]; [now destruct (Pos.eqb _ _)|].
+  rewrite IH. cbn [fst] in E. rewrite E. destruct (Pos.eqb _ _); ring.
 Qed.
 
-Lemma inference_dual charge : forall nodes k, nodes_bounded k charge nodes ->
-  dual k (map node_variable nodes) charge (least_squares k charge nodes).
+(** Each variable is of one of the n problems, so their costs add up to the objective. *)
+Lemma parts_add_up {A : Type} part v (problems : list A) : forall xs k,
+  each k xs (fun j _ => Zpos (part j) <= Z.of_nat (length problems))%Z ->
+  over 1 problems (fun n _ => over k xs (only (of_part part n) (costs v))) == over k xs (costs v).
 Proof.
-  induction nodes as [|n nodes IH]; intros k W; cbn [map dual least_squares]; [exact I|].
-  destruct W as [W Rest]. split; [|now apply IH].
-  intros z _. pose proof (square_is _ n z W). pose proof (excess_square_positive _ n z W). lra.
+  induction xs as [|x xs IH]; intros k P; cbn [over]; [apply over_zero|]. destruct P as [P Ps]. rewrite <- (IH _ Ps).
+  pose proof (proj2 (over_one (part k) (costs v k x) problems 1) ltac:(lia)) as E.
+  rewrite (over_same _ (fun n _ => (if Pos.eqb (part k) n then costs v k x else 0)
+    + 1 * over (Pos.succ k) xs (only (of_part part n) (costs v)))) by (intros; unfold only, of_part; ring).
+  rewrite over_add, E. ring.
 Qed.
 
-Lemma inference_cost charge v : forall nodes k, nodes_bounded k charge nodes ->
-  total_cost k (map node_variable nodes) v - weighted k (map node_variable nodes) charge v
-  == total (least_squares k charge nodes) + inference_gap k charge nodes v.
+(** The bound of each problem is rounded up, and their sum is a bound. With one problem, it is that of the program. *)
+Theorem rounding_is_right {A : Type} p ys cs v es gs w u part home (problems : list A) :
+  adjoint p ys cs -> apart p part home ->
+  each 1 (variables p) (fun j _ => Zpos (part j) <= Z.of_nat (length problems))%Z ->
+  each 1 (variables p) (fun j x => exceeds x (cs j) (v j) (es j)) ->
+  each 1 (rows p) (fun i r => missed r (ys i) (activity (entries r) v) (gs i)) ->
+  (0 < u)%Z -> each 1 (variables p) (fun _ x => Forall (in_units u x) (pieces x)) ->
+  feasible p v -> feasible p w ->
+  objective p v - over 1 problems (fun n _ => floored u (part_gap p part home es gs n)) <= objective p w.
 Proof.
-  unfold total. induction nodes as [|n nodes IH]; intros k W; [simpl; ring|]. destruct W as [W Rest].
-  cbn [map total_cost weighted least_squares inference_gap fold_right].
-  rewrite <- (Qplus_assoc (least_square _ _)), (Qplus_assoc (fold_right _ _ _)),
-    (Qplus_comm (fold_right _ _ _)), <- (Qplus_assoc (excess_square _ _ _)), <- (IH _ Rest).
-  pose proof (square_is _ n (v k) W). lra.
-Qed.
-
-Lemma families_paid : forall families ys so_far, so_far == 0 -> length ys = length families ->
-  exists s, s == 0 /\ all_paid (map family_row families) ys so_far = Some s.
-Proof.
-  induction families as [|r rest IH]; intros [|y ys] so_far Z N; simpl in N; try discriminate.
-  { exists so_far. now split. }
-  cbn [map all_paid]. assert (P : exists t, t == 0 /\ paid (family_row r) y = Some t).
-  { unfold paid, family_row; cbn [least most option_map].
-    destruct (negb (at_most y 0)); [|destruct (negb (at_most 0 y))];
-    [exists (mul y 0) | exists (mul y 0) | exists 0]; split; try reflexivity; rewrite mul_is; ring. }
-  destruct P as (t & T & ->). apply IH; [|congruence]. rewrite add_is, Z, T. ring.
-Qed.
-
-Lemma families_priced v : forall families ys, Forall (fun r => holds r v) (map family_row families) ->
-  priced (map family_row families) ys v == 0.
-Proof.
-  induction families as [|f rest IH]; intros [|y ys] H; simpl map; try reflexivity.
-  cbn [map] in H. inversion H as [|? ? [Lo Hi] Rest]; subst. cbn [priced].
-  rewrite (IH ys Rest). unfold family_row, above, below in *. cbn [least most] in *.
-  set (act := activity _ v) in *. assert (act == 0) as -> by lra. ring.
-Qed.
-
-(** Any prices bound every answer from below, if nodes of infinite variance are charged nothing; the gap is a sum of
-    squares. *)
-Theorem constrained_inference_bound nodes families ys v w :
-  let charge := fun j => charge_on j (map family_row families) ys in
-  nodes_bounded 1 charge nodes -> length ys = length families ->
-  in_range (inference nodes families) = true ->
-  feasible (inference nodes families) v -> feasible (inference nodes families) w ->
-  objective (inference nodes families) v - inference_gap 1 charge nodes v
-  <= objective (inference nodes families) w.
-Proof.
-  intros charge W L R [Av Rv] F.
-  destruct (families_paid families ys 0 (Qeq_refl 0) L) as (s & Zero & Paid).
-  pose proof (certificate_bound (inference nodes families) ys s (least_squares 1 charge nodes) w R Paid
-                (inference_dual charge nodes 1 W) F) as B.
-  pose proof (inference_cost charge v nodes 1 W) as C. fold (variables (inference nodes families)) in C.
-  assert (P : weighted 1 (map node_variable nodes) charge v == 0).
-  { unfold charge. change (map node_variable nodes) with (variables (inference nodes families)).
-    rewrite weighted_rows by (now apply (in_range_is (inference nodes families))).
-    apply families_priced. exact Rv. }
-  unfold objective in *. simpl variables in *. lra.
-Qed.
-
-(** If no gap is left, the answer is optimal. *)
-Theorem constrained_inference_certificate nodes families ys v :
-  let charge := fun j => charge_on j (map family_row families) ys in
-  nodes_bounded 1 charge nodes -> length ys = length families ->
-  in_range (inference nodes families) = true ->
-  feasible (inference nodes families) v ->
-  inference_gap 1 charge nodes v == 0 ->
-  optimal (inference nodes families) v.
-Proof.
-  intros charge W L R F G. split; [exact F|]. intros w Fw.
-  pose proof (constrained_inference_bound nodes families ys v w W L R F Fw) as B. fold charge in B. lra.
-Qed.
-
-(** * HierarchyQIP: a price for every family and for the root; squares of whole numbers within bounds *)
-
-(** If every variable has its least cost, less its charge, and every row is worth what it is paid, the answer is
-    optimal. *)
-Fixpoint each_least (k : positive) (xs : list variable) (charge : positive -> Q) (v : answer) : Prop :=
-  match xs with
-  | [] => True
-  | x :: rest =>
-      (forall z, allows x z -> cost_of (pieces x) (v k) - charge k * v k <= cost_of (pieces x) z - charge k * z)
-      /\ each_least (Pos.succ k) rest charge v
-  end.
-
-Fixpoint reduced_costs (k : positive) (xs : list variable) (charge : positive -> Q) (v : answer) : list Q :=
-  match xs with
-  | [] => []
-  | x :: rest =>
-      (cost_of (pieces x) (v k) - charge k * v k) :: reduced_costs (Pos.succ k) rest charge v
-  end.
-
-Theorem complementary_optimal p ys s v :
-  in_range p = true -> all_paid (rows p) ys 0 = Some s -> s == priced (rows p) ys v ->
-  each_least 1 (variables p) (fun j => charge_on j (rows p) ys) v ->
-  feasible p v -> optimal p v.
-Proof.
-  intros R S Paid L F. set (charge := fun j => charge_on j (rows p) ys) in *.
-  apply certificate_optimal with (ys := ys) (s := s) (ms := reduced_costs 1 (variables p) charge v); auto.
-  - fold charge. revert L. generalize (variables p) 1%positive.
-    induction l as [|x xs IH]; intros k L; simpl in *; [exact I|]. destruct L as [L Ls]. split; auto.
-  - rewrite Paid. rewrite <- (weighted_rows (variables p) v) by now apply in_range_is.
-    fold charge. unfold objective. generalize (variables p) 1%positive.
-    induction l as [|x xs IH]; intros k; unfold total in *; simpl; [ring|].
-    rewrite IH. ring.
-Qed.
-
-(** A whole number costs least if the unit below it costs no more than its charge, and the one above no less. *)
-Theorem unit_costs_least w n lo hi charge x :
-  0 <= w -> is_whole x ->
-  (above lo (x - 1) -> w * (2 * (x - n) - 1) <= charge) ->
-  (below hi (x + 1) -> charge <= w * (2 * (x - n) + 1)) ->
-  forall z, allows (Var lo hi true [Square w n]) z ->
-  cost_of [Square w n] x - charge * x <= cost_of [Square w n] z - charge * z.
-Proof.
-  intros W X Down Up z (Lo & Hi & Z & _). specialize (Z eq_refl).
-  cbn [lower upper cost_of piece_cost] in *.
-  assert (Step : w * ((z - n) * (z - n)) - charge * z - (w * ((x - n) * (x - n)) - charge * x)
-                 == (z - x) * (w * (z + x - 2 * n) - charge)) by ring.
-  destruct (Q_dec z x) as [[D|U]|E].
-  - pose proof (whole_step z x Z X D) as S.
-    assert (C : w * (2 * (x - n) - 1) <= charge).
-    { apply Down. destruct lo as [l|]; simpl in *; [lra | exact I]. }
-    assert (0 <= w * ((x - 1) - z)) by (apply Qmult_le_0_compat; lra).
-    assert (0 <= (x - z) * (charge - w * (z + x - 2 * n))) by (apply Qmult_le_0_compat; lra). lra.
-  - pose proof (whole_step x z X Z U) as S.
-    assert (C : charge <= w * (2 * (x - n) + 1)).
-    { apply Up. destruct hi as [u|]; simpl in *; [lra | exact I]. }
-    assert (0 <= w * (z - (x + 1))) by (apply Qmult_le_0_compat; lra).
-    assert (0 <= (z - x) * (w * (z + x - 2 * n) - charge)) by (apply Qmult_le_0_compat; lra). lra.
-  - rewrite E. lra.
-Qed.
-
-(** * Clustering, Segmentation: potentials of the places 0 … n between values; a run i … j − 1 has 0 ≤ i < j ≤ n *)
-
-(** The cost of cutting at these places, in order, from [first] on. *)
-Fixpoint path_cost (cost : Z -> Z -> Q) (first : Z) (ends : list Z) : Q :=
-  match ends with [] => 0 | next :: rest => cost first next + path_cost cost next rest end.
-
-Fixpoint ascending (first : Z) (ends : list Z) : Prop :=
-  match ends with [] => True | next :: rest => (first < next)%Z /\ ascending next rest end.
-
-(** A partition of n values into runs, by their ends. *)
-Definition partition (n : Z) (ends : list Z) : Prop := ascending 0 ends /\ last_of 0%Z ends = n.
-
-(** f(1) + … + f(m) *)
-Fixpoint sum_from_1 (m : nat) (f : Z -> Q) : Q :=
-  match m with O => 0 | S m => sum_from_1 m f + f (Z.of_nat (S m)) end.
-
-Lemma sum_from_1_mono f : (forall j, 0 <= f j) -> forall m k, (m <= k)%nat -> sum_from_1 m f <= sum_from_1 k f.
-Proof.
-  intros P m k L. induction L as [|k L IH]; [lra|].
-  cbn [sum_from_1]. pose proof (P (Z.of_nat (S k))). lra.
-Qed.
-
-Lemma ascending_last : forall ends first, ascending first ends -> (first <= last_of first ends)%Z.
-Proof.
-  induction ends as [|next rest IH]; intros first A; simpl; [lia|].
-  destruct A as [L A]. specialize (IH _ A). lia.
-Qed.
-
-Lemma count_one_more {A : Type} (a : A) rest : inject_Z (Z.of_nat (length (a :: rest))) == inject_Z (Z.of_nat (length rest)) + 1.
-Proof.
-  change (length (a :: rest)) with (S (length rest)). rewrite Nat2Z.inj_succ. unfold Z.succ.
-  rewrite inject_Z_plus. reflexivity.
-Qed.
-
-Lemma path_below cost d price over n : (forall j, 0 <= over j) -> forall ends first,
-  (forall i j, (0 <= i < j)%Z -> (j <= n)%Z -> d j - d i <= cost i j + price + over j) ->
-  (0 <= first)%Z -> ascending first ends -> (last_of first ends <= n)%Z ->
-  d (last_of first ends) - d first - price * inject_Z (Z.of_nat (length ends))
-  - (sum_from_1 (Z.to_nat (last_of first ends)) over - sum_from_1 (Z.to_nat first) over)
-  <= path_cost cost first ends.
-Proof.
-  intros Over. induction ends as [|next rest IH]; intros first P F A L.
-  - cbn [last_of length path_cost]. change (inject_Z (Z.of_nat 0)) with 0. lra.
-  - destruct A as [N A]. cbn [last_of] in *. pose proof (ascending_last _ _ A) as U.
-    specialize (IH next P ltac:(lia) A L). specialize (P first next ltac:(lia) ltac:(lia)).
-    rewrite count_one_more. cbn [path_cost].
-    assert (O : sum_from_1 (Z.to_nat first) over + over next <= sum_from_1 (Z.to_nat next) over).
-    { destruct (Z.to_nat next) as [|m] eqn:M; [lia|]. cbn [sum_from_1].
-      replace (Z.of_nat (S m)) with next by lia.
-      pose proof (sum_from_1_mono over Over (Z.to_nat first) m ltac:(lia)). lra. }
-    lra.
-Qed.
-
-(** Let d(j) − d(i) ≤ cost(i, j) + λ + over(j) for every run of the values. Then every partition, each run with its
-    price λ, costs at least d(n) − d(0) less all over(j). *)
-Theorem clustering_certificate cost d price over n ends :
-  (forall j, 0 <= over j) ->
-  (forall i j, (0 <= i < j)%Z -> (j <= n)%Z -> d j - d i <= cost i j + price + over j) ->
-  partition n ends ->
-  d n - d 0%Z - sum_from_1 (Z.to_nat n) over
-  <= path_cost cost 0 ends + price * inject_Z (Z.of_nat (length ends)).
-Proof.
-  intros Over P [A L]. pose proof (path_below cost d price over n Over ends 0%Z P ltac:(lia) A ltac:(lia)) as B.
-  rewrite L in B. change (sum_from_1 (Z.to_nat 0) over) with 0 in B. lra.
-Qed.
-
-(** Potentials of partitions into k runs, d(r, j) of the first j values cut into r runs. Only runs are compared that
-    such a partition can have: the r-th begins at a place i ≥ r − 1, and the first one at 0. *)
-Definition layered (cost : Z -> Z -> Q) (d : nat -> Z -> Q) (over : Z -> Q) (n : Z) (k : nat) : Prop :=
-  forall r i j, (r < k)%nat -> (Z.of_nat r <= i < j)%Z -> (j <= n)%Z -> (r = O -> i = 0%Z) ->
-  d (S r) j - d r i <= cost i j + over (Z.of_nat (S r)).
-
-Lemma layers_below cost d over n k : layered cost d over n k -> forall ends r first,
-  (r + length ends = k)%nat -> (Z.of_nat r <= first)%Z -> (r = O -> first = 0%Z) ->
-  ascending first ends -> (last_of first ends <= n)%Z ->
-  d k (last_of first ends) - d r first - (sum_from_1 k over - sum_from_1 r over) <= path_cost cost first ends.
-Proof.
-  intros P. induction ends as [|next rest IH]; intros r first K F Z0 A L.
-  - cbn [last_of length path_cost] in *. replace k with r by lia. lra.
-  - destruct A as [N A]. cbn [last_of length path_cost] in *. pose proof (ascending_last _ _ A) as U.
-    specialize (IH (S r) next ltac:(lia) ltac:(lia) ltac:(lia) A L).
-    specialize (P r first next ltac:(lia) ltac:(lia) ltac:(lia) Z0).
-    cbn [sum_from_1] in IH. lra.
-Qed.
-
-Theorem segmentation_certificate cost d over n k ends :
-  layered cost d over n k -> partition n ends -> length ends = k ->
-  d k n - d O 0%Z - sum_from_1 k over <= path_cost cost 0 ends.
-Proof.
-  intros P [A L] K.
-  pose proof (layers_below cost d over n k P ends O 0%Z ltac:(lia) ltac:(lia) ltac:(auto) A ltac:(lia)) as B.
-  rewrite L in B. change (sum_from_1 0 over) with 0 in B. lra.
-Qed.
-
-(** * Chebyshev: no answer lies within distance e if one of its three conditions fails *)
-
-Open Scope Z_scope.
-
-Definition sum_of (xs : list Z) : Z := fold_right Z.add 0 xs.
-
-(** Whole counts x ≥ 0 within distance e of y. *)
-Definition near (e : Z) (y x : Z) : Prop := 0 <= x /\ Z.abs (x - y) <= e.
-
-Theorem chebyshev_certificate e ys : forall xs, Forall2 (near e) ys xs ->
-  Forall (fun y => 0 <= y + e) ys
-  /\ sum_of (map (fun y => Z.max 0 (y - e)) ys) <= sum_of xs <= sum_of (map (fun y => y + e) ys).
-Proof.
-  induction ys as [|y ys IH]; intros xs N; inversion N as [|? x ? rest [P B] Rest]; subst; simpl.
-  - split; [constructor | lia].
-  - destruct (IH rest Rest) as [F S]. split; [constructor; [lia | exact F] | lia].
-Qed.
-
-(** * GroupMatching: potentials that differ by no more than the sizes do *)
-
-(** Runs in order of size, as pairs of size and potential: neighbours differ by no more than their sizes. *)
-Fixpoint gentle (s p : Z) (runs : list (Z * Z)) : Prop :=
-  match runs with
-  | [] => True
-  | (t, q) :: rest => s <= t /\ Z.abs (p - q) <= t - s /\ gentle t q rest
-  end.
-
-(** Then so do any two of them. *)
-Lemma gentle_first runs : forall s p t q, gentle s p runs -> In (t, q) runs -> s <= t /\ Z.abs (p - q) <= t - s.
-Proof.
-  induction runs as [|[t' q'] rest IH]; intros s p t q G I; [destruct I|].
-  destruct G as (L & A & G). destruct I as [E|I].
-  - injection E as <- <-. lia.
-  - destruct (IH _ _ _ _ G I). lia.
-Qed.
-
-Lemma gentle_pairs runs : forall s p t q t' q', gentle s p runs ->
-  In (t, q) ((s, p) :: runs) -> In (t', q') ((s, p) :: runs) -> Z.abs (q - q') <= Z.abs (t - t').
-Proof.
-  induction runs as [|[t0 q0] rest IH]; intros s p t q t' q' G I I'.
-  - destruct I as [E|[]], I' as [E'|[]]. injection E as <- <-. injection E' as <- <-. lia.
-  - destruct I as [E|I], I' as [E'|I'].
-    + injection E as <- <-. injection E' as <- <-. lia.
-    + injection E as <- <-. destruct (gentle_first _ _ _ _ _ G I'). lia.
-    + injection E' as <- <-. destruct (gentle_first _ _ _ _ _ G I). lia.
-    + destruct G as (_ & _ & G). exact (IH _ _ _ _ _ _ G I I').
-Qed.
-
-Fixpoint sum_to (n : nat) (f : nat -> Z) : Z :=
-  match n with O => 0 | S m => sum_to m f + f m end.
-
-Lemma sum_to_le n f g : (forall i, (i < n)%nat -> f i <= g i) -> sum_to n f <= sum_to n g.
-Proof.
-  induction n as [|n IH]; intro L; simpl; [lia|].
-  assert (sum_to n f <= sum_to n g) by (apply IH; intros; apply L; lia). pose proof (L n ltac:(lia)). lia.
-Qed.
-
-Lemma sum_to_same n f g : (forall i, (i < n)%nat -> f i = g i) -> sum_to n f = sum_to n g.
-Proof. intro E. apply Z.le_antisymm; apply sum_to_le; intros i I; rewrite (E i I); lia. Qed.
-
-Lemma sum_to_times n a f : sum_to n (fun i => a * f i) = a * sum_to n f.
-Proof. induction n as [|n IH]; simpl; [lia|]. rewrite IH. lia. Qed.
-
-Lemma sum_to_minus n f g : sum_to n (fun i => f i - g i) = sum_to n f - sum_to n g.
-Proof. induction n as [|n IH]; simpl; [lia|]. rewrite IH. lia. Qed.
-
-Lemma sum_to_swap n m f : sum_to n (fun i => sum_to m (f i)) = sum_to m (fun j => sum_to n (fun i => f i j)).
-Proof.
-  induction n as [|n IH]; simpl.
-  - induction m as [|m IHm]; simpl; [reflexivity | now rewrite <- IHm].
-  - rewrite IH. clear. induction m as [|m IHm]; simpl; [reflexivity|]. rewrite <- IHm. lia.
-Qed.
-
-(** Every matching of [rows] parent runs with [cols] child runs costs at least what the potentials say. *)
-Theorem group_matching_certificate rows cols x size child_size count child_count u v :
-  (forall i j, (i < rows)%nat -> (j < cols)%nat -> 0 <= x i j /\ Z.abs (u i - v j) <= Z.abs (size i - child_size j)) ->
-  (forall i, (i < rows)%nat -> sum_to cols (x i) = count i) ->
-  (forall j, (j < cols)%nat -> sum_to rows (fun i => x i j) = child_count j) ->
-  sum_to rows (fun i => u i * count i) - sum_to cols (fun j => v j * child_count j)
-  <= sum_to rows (fun i => sum_to cols (fun j => Z.abs (size i - child_size j) * x i j)).
-Proof.
-  intros G Rows Cols.
-  rewrite (sum_to_same rows _ (fun i => sum_to cols (fun j => u i * x i j)))
-    by (intros i I; rewrite <- Rows, sum_to_times by exact I; reflexivity).
-  rewrite (sum_to_same cols _ (fun j => sum_to rows (fun i => v j * x i j)))
-    by (intros j J; rewrite <- Cols, sum_to_times by exact J; reflexivity).
-  rewrite <- (sum_to_swap rows cols (fun i j => v j * x i j)), <- sum_to_minus.
-  apply sum_to_le. intros i I. rewrite <- sum_to_minus. apply sum_to_le. intros j J.
-  destruct (G i j I J) as [P A]. assert (u i - v j <= Z.abs (size i - child_size j)) by lia.
-  rewrite <- Z.mul_sub_distr_r. now apply Z.mul_le_mono_nonneg_r.
-Qed.
-
-(** * The two together: the potentials of all runs, in order of size, bound every matching *)
-
-(** A run of groups of one size, with its potential. *)
-Record group_run : Type := Run { run_size : Z; run_count : Z; potential : Z }.
-
-Definition placed (r : group_run) : Z * Z := (run_size r, potential r).
-
-Definition in_order (runs : list (Z * Z)) : Prop :=
-  match runs with [] => True | (s, p) :: rest => gentle s p rest end.
-
-Lemma in_order_pairs runs t q t' q' : in_order runs ->
-  In (t, q) runs -> In (t', q') runs -> Z.abs (q - q') <= Z.abs (t - t').
-Proof.
-  destruct runs as [|[s p] rest]; [contradiction|]. exact (gentle_pairs rest s p t q t' q').
-Qed.
-
-Definition no_run : group_run := Run 0 0 0.
-
-Definition run_at (runs : list group_run) (i : nat) : group_run := nth i runs no_run.
-
-(** A matching: how many groups of the parent's i-th run are groups of the children's j-th run. *)
-Definition matching (parents children : list group_run) (x : nat -> nat -> Z) : Prop :=
-  (forall i j, (i < length parents)%nat -> (j < length children)%nat -> 0 <= x i j)
-  /\ (forall i, (i < length parents)%nat -> sum_to (length children) (x i) = run_count (run_at parents i))
-  /\ (forall j, (j < length children)%nat ->
-        sum_to (length parents) (fun i => x i j) = run_count (run_at children j)).
-
-Definition matching_cost (parents children : list group_run) (x : nat -> nat -> Z) : Z :=
-  sum_to (length parents) (fun i => sum_to (length children) (fun j =>
-    Z.abs (run_size (run_at parents i) - run_size (run_at children j)) * x i j)).
-
-Definition worth (runs : list group_run) : Z :=
-  sum_to (length runs) (fun i => potential (run_at runs i) * run_count (run_at runs i)).
-
-(** Only neighbours are compared, in any order of all runs by size: then no matching costs less than the potentials
-    say. *)
-Theorem group_matching_bound parents children order x :
-  Permutation order (map placed (parents ++ children)) -> in_order order ->
-  matching parents children x ->
-  worth parents - worth children <= matching_cost parents children x.
-Proof.
-  intros P G (Pos & Rows & Cols). unfold worth, matching_cost.
-  apply (group_matching_certificate (length parents) (length children) x
-           (fun i => run_size (run_at parents i)) (fun j => run_size (run_at children j))
-           (fun i => run_count (run_at parents i)) (fun j => run_count (run_at children j))
-           (fun i => potential (run_at parents i)) (fun j => potential (run_at children j))); [|exact Rows|exact Cols].
-  intros i j I J. split; [now apply Pos|]. apply (in_order_pairs order); [exact G| |];
-    (apply (Permutation_in _ (Permutation_sym P)); rewrite map_app; apply in_or_app).
-  - left. exact (in_map placed parents _ (nth_In parents no_run I)).
-  - right. exact (in_map placed children _ (nth_In children no_run J)).
-Qed.
-
-(** A matching that costs no more is optimal. *)
-Corollary group_matching_optimal parents children order x y :
-  Permutation order (map placed (parents ++ children)) -> in_order order ->
-  matching_cost parents children x <= worth parents - worth children ->
-  matching parents children y -> matching_cost parents children x <= matching_cost parents children y.
-Proof. intros P G C M. pose proof (group_matching_bound parents children order y P G M). lia. Qed.
-
-(** * The premises can be met *)
-
-(** A root that was not measured, and two children with 3 and 1 noisy counts: they are their own best estimate. *)
-Example unmeasured_root :
-  let nodes := [(None, 9%Q); (Some 1%Q, 3%Q); (Some (1 # 2)%Q, 1%Q)] in
-  let families := [(1%positive, [2%positive; 3%positive])] in
-  optimal (inference nodes families) (fun k => if Pos.eqb k 1 then 4%Q else if Pos.eqb k 2 then 3%Q else 1%Q).
-Proof.
-  intros nodes families. apply (constrained_inference_certificate nodes families [0%Q]); try reflexivity.
-  - repeat split; reflexivity.
-  - repeat constructor; simpl; unfold Qle; simpl; try discriminate.
+  intros C Part Ps E M U Units [V _] [B H]. rewrite !objective_is, <- !(parts_add_up part _ problems _ _ Ps). clear Ps.
+  assert (Each : forall n,
+    over 1 (variables p) (only (of_part part n) (costs v)) - floored u (part_gap p part home es gs n)
+    <= over 1 (variables p) (only (of_part part n) (costs w))).
+  { intro n. apply floored_is_right; auto using multiple_costs. unfold part_gap.
+    pose proof (some_variables (of_part part n) cs es v w _ _ E B) as X.
+    pose proof (some_rows (of_part home n) ys gs v w _ _ M H) as R.
+    pose proof (adjoint_in_part p part home ys cs n v C Part).
+    pose proof (adjoint_in_part p part home ys cs n w C Part). lra. }
+  assert (All : forall (qs : list A) k, over k qs (fun n _ => over 1 (variables p) (only (of_part part n) (costs v)))
+    - over k qs (fun n _ => floored u (part_gap p part home es gs n))
+    <= over k qs (fun n _ => over 1 (variables p) (only (of_part part n) (costs w)))).
+  { clear - Each. induction qs as [|q qs IH]; intro k; cbn [over]; [lra|].
+    specialize (IH (Pos.succ k)). specialize (Each k). lra. }
+  apply All.
 Qed.

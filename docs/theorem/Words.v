@@ -171,13 +171,25 @@ Corollary arrays_are_exact inputs limit e :
   map (fun input => in_words input e) inputs = map (fun input => exactly input e) inputs.
 Proof. intros L G. apply map_ext_in. intros input I. now apply (guarded_is_exact _ limit); [apply L|]. Qed.
 
-(** What a certificate computes: in words where the guard allows it, in Python integers otherwise. *)
-Definition computed (input limit : nat -> Z) (e : expression) : Z :=
-  if guarded limit e then in_words input e else exactly input e.
+(** The guard of [models.check.checker]: 4·most < 2⁶², where most is at least the largest number of each kind.
+    Slopes of squares, u·w in [Input 0], value, center; cells less their charge: cell, charge, units from the value. *)
+Definition limits (a b c : Z) (k : nat) : Z := match k with O => a | S O => b | _ => c end.
 
-Corollary computed_is_exact input limit e : (forall k, Z.abs (input k) <= limit k) ->
-  computed input limit e = exactly input e.
-Proof. intro L. unfold computed. destruct (guarded limit e) eqn:G; [now apply (guarded_is_exact _ limit)|reflexivity]. Qed.
+Theorem checker_fits u w v c charge cell away most :
+  0 <= v -> 0 <= c -> 0 <= charge -> 0 <= cell -> 1 <= w -> 1 <= u <= 2 ^ 48 -> 1 <= away <= 2 ^ 48 ->
+  4 * most < 2 ^ 62 ->
+  let slope := Times (Times (Constant 2) (Input 0)) (Minus (Input 1) (Input 2)) in
+  (2 * w * (v + c + 1) + charge <= most ->
+    guarded (limits w v c) (Plus slope (Input 0)) = true /\ guarded (limits w v c) (Minus slope (Input 0)) = true)
+  /\ (u * cell + charge * away <= most ->
+    guarded (limits cell charge away) (Minus (Times (Constant u) (Input 0)) (Times (Input 1) (Input 2))) = true).
+Proof.
+  intros V C K Cell W U A M slope. unfold slope. cbn [guarded reach limits]. change (Z.abs 2) with 2.
+  rewrite (Z.abs_eq u) by lia. assert (0 <= (w - 1) * (v + c)) by (apply Z.mul_nonneg_nonneg; lia).
+  assert (0 <= charge * (away - 1)) by (apply Z.mul_nonneg_nonneg; lia).
+  assert (0 <= (u - 1) * cell) by (apply Z.mul_nonneg_nonneg; lia).
+  split; [intro S; split | intro S]; rewrite !andb_true_iff, !Z.ltb_lt; repeat split; lia.
+Qed.
 
 (** * Sums, in any order *)
 
@@ -268,18 +280,6 @@ Proof.
   rewrite map_length in W. enough (weight (map (fun p => fst p * snd p) pairs)
     <= Z.of_nat (length pairs) * (reach_a * reach_b)) by lia.
   apply W. intros x I. apply in_map_iff in I. destruct I as (p & <- & I). now apply Each.
-Qed.
-
-(** Σ a² *)
-Corollary squares_are_exact xs limit m t :
-  (forall x, In x xs -> Z.abs x <= limit) -> Z.of_nat (length xs) * (limit * limit) < 2 ^ 63 ->
-  Permutation (terms t) (repeat 0 m ++ map (fun x => times64 x x) xs) ->
-  sum64 t = sum (map (fun x => x * x) xs).
-Proof.
-  intros L N P. replace (sum (map (fun x => x * x) xs)) with (dot (map (fun x => (x, x)) xs))
-    by (unfold dot; now rewrite map_map).
-  apply (products_are_exact _ limit limit m t); [|now rewrite map_length|now rewrite map_map].
-  intros a b I. apply in_map_iff in I. destruct I as (x & E & I). injection E as <- <-. split; now apply L.
 Qed.
 
 (** Sums of segments ([np.add.reduceat]): parts of one array. *)
@@ -710,7 +710,7 @@ Proof.
   pose proof (proj2 (Z.ldiff_nonneg v u)). lia.
 Qed.
 
-(** [models.arithmetic.segments.adds_up]: the or of non-negative entries, times their number, bounds the sum. *)
+(** [models.segments.adds_up]: the or of non-negative entries, times their number, bounds the sum. *)
 Theorem or_bounds_sum xs m t : Forall fits xs -> 0 <= fold_right Z.lor 0 xs ->
   Z.of_nat (length xs) * fold_right Z.lor 0 xs < 2 ^ 63 ->
   Permutation (terms t) (repeat 0 m ++ xs) -> sum64 t = sum xs /\ Forall (fun x => 0 <= x) xs.

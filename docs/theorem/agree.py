@@ -3,8 +3,9 @@
     python docs/theorem/agree.py build/theorem/checker --random 100000 --sets small,medium RELEASE ...
 
 The proofs are those of the benchmark's sets, of the steps of releases, and of random small programs. Each of
-the first two is also changed in a price, the answer, the objective, and a bound. Exit status 1 if the two
-checkers differ anywhere, or if either does not prove what a model's own certificate proves.
+the first two is also changed in a price, the answer, the objective, and a bound. hierdp has two ways to judge
+them: `models.lagrangian_bound`, and for programs of operators and costs `models.check.checker`. Exit status 1
+if a verdict, cost or bound differs anywhere, or if one does not prove what a model's own certificate proves.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ import scipy.sparse
 
 from models import Program, lagrangian_bound
 from models.arithmetic.arrays import Array
+from models.check.checker import check, cost_unit
+from models.programs.costs import Absolute, Cost, Linear, Square, Table
+from models.programs.operators import Sparse
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.witnesses.plain_text import FIRST_LINE, problem_lines
 from models.witnesses.row_proofs import Proof, exact_proofs, general_proof
@@ -218,6 +222,50 @@ def random_case(rng: np.random.Generator, number: int) -> Case:
     return Case(program.name, (program, objects(answer), objects(prices)))
 
 
+def random_structure(rng: np.random.Generator, number: int) -> Case:
+    """A program of costs and operators, of whole numbers or fractions; most variables are at their best."""
+    whole, n, m = bool(rng.random() < 0.5), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+
+    def some(size: int, reach: int = 5) -> Array:
+        found = [fraction(rng, reach) for _ in range(size)]
+        return narrow(objects([Fraction(round(v)) for v in found] if whole else found))
+
+    matrix, prices = rng.integers(-1, 2, (m, n)), some(m, 6)
+    charges = (matrix.astype(object).T @ fractions(prices)).tolist()
+    blocks, answer = [], []
+    for j, charge in enumerate(charges):
+        kind = str(rng.choice(["square", "absolute", "linear", "table", "none"]))
+        integer = whole or kind == "table" or bool(rng.random() < 0.5)
+        center, weight, table, first = some(1), abs(some(1, 3)), some(6), int(rng.integers(-4, 3))
+        low, high = Fraction(int(rng.integers(-5, 1))), Fraction(int(rng.integers(1, 6)))
+        costs: dict[str, Cost] = {"square": Square(center, weight), "absolute": Absolute(center, weight)}
+        costs |= {"linear": Linear(center), "table": Table([table], [first])}
+        cost = costs.get(kind)
+        tries = [Fraction(k, 1 if integer else 2) for k in range(-10, 11)]
+        if kind == "square" and not integer and weight[0]:
+            tries.append(fractions(center)[0] + charge / (2 * fractions(weight)[0]))
+        tries = [v for v in tries if low <= v <= high and (kind != "table" or first <= v < first + 6)]
+        charged = {v: (cost.value(objects([v])) if cost else 0) - charge * v for v in tries}
+        best = rng.random() < 0.7 and tries
+        answer.append(min(tries, key=charged.__getitem__) if best else Fraction(int(rng.integers(-4, 5))))
+        lower = narrow(objects([low])) if rng.random() < 0.8 else -INFINITY
+        upper = narrow(objects([high])) if rng.random() < 0.8 else INFINITY
+        blocks.append(Block(f"v{j}", (1,), lower, upper, integer, cost))
+    held = matrix.astype(object) @ objects(answer)
+    slack = objects([Fraction(int(rng.integers(-1, 3)) if rng.random() < 0.1 else 0) for _ in range(m)])
+    operators = {f"v{j}": Sparse(scipy.sparse.csr_matrix(matrix[:, [j]])) for j in range(n)}
+    rows = Rows("row", operators, narrow(held - slack), narrow(held + slack))
+    program = Program(f"random structure {number}", blocks, [rows])
+    return Case(program.name, (program, objects(answer), prices))
+
+
+def narrow(numbers: Array) -> Array:
+    """Whole numbers as int64, others as they are."""
+    if all(Fraction(v).denominator == 1 and abs(v) < 2**62 for v in numbers.flat):
+        return np.array([int(v) for v in numbers.flat], np.int64).reshape(numbers.shape)
+    return numbers
+
+
 def in_table(term: Term, v: Fraction) -> bool:
     """Whether a table has a cost for this value."""
     if term.kind != "table":
@@ -246,7 +294,7 @@ def cost(pieces: list[Term], v: Fraction) -> Fraction:
 def ours(case: Case) -> tuple[str, str, str]:
     """hierdp's verdict, as the other checker prints it: verdict, cost, bound."""
     program, variables, prices = case.proof
-    exactly = objects([Fraction(v) for v in np.ravel(variables).tolist()])
+    exactly = fractions(variables)
     found = general_proof(program, exactly, prices)
     if found.bound is None:
         return "not feasible", "", ""
@@ -254,15 +302,54 @@ def ours(case: Case) -> tuple[str, str, str]:
     return verdict, str(found.objective), str(lagrangian_bound(program, prices))
 
 
+def agrees(case: Case, verdict: str, price: str, bound: str) -> bool:
+    """Whether `models.check.checker`, if the program is one of operators and costs, says the same.
+
+    It rounds bounds up to a multiple of any unit. It has a block's own bounds, the other checker those for
+    solvers. Where these are tighter, it may prove less.
+    """
+    program, variables, prices = case.proof
+    if program.structure is None or any(block.part is not None for block in program.structure[0]):
+        return True
+    blocks, rows = program.structure
+    values, given = {}, {}
+    for part in blocks:
+        start = program.offsets[part.name]
+        values[part.name] = narrow(fractions(variables[start : start + part.size])).reshape(part.shape)
+    start = 0
+    for rows_ in rows:
+        shape = next(iter(rows_.operators.values())).rows
+        given[rows_.name] = narrow(fractions(prices[start : start + rows_.count])).reshape(shape)
+        start += rows_.count
+    found = check((blocks, rows), values, given)
+    if verdict == "not feasible" or found.bound is None:
+        return verdict == "not feasible" and found.bound is None
+    if found.objective != Fraction(price):
+        return False
+    if bound == "-inf":  # a price that is paid for an infinite side counts as 0 there
+        return True
+    gap, unit = Fraction(price) - Fraction(bound), cost_unit(blocks)
+    if unit:
+        gap = Fraction(math.floor(gap * unit), unit)
+    if any(block.box is not None for block in blocks):
+        return found.bound <= Fraction(price) - gap and (found.optimal or not case.proved)
+    return bool(found.bound == Fraction(price) - gap and found.optimal == (gap == 0))
+
+
+def fractions(numbers: Any) -> Array:
+    """Numbers of any type by value."""
+    return objects([Fraction(v) for v in np.ravel(numbers).tolist()])
+
+
 def compare(checker: Path, cases: Iterator[Case], title: str) -> bool:
     """Write the cases, run both checkers, and print how many agree; whether all do."""
     file, begun = WORK / "cases.txt", time.perf_counter()
-    expected: list[tuple[str, bool, tuple[str, str, str]]] = []
+    expected: list[tuple[Case, tuple[str, str, str]]] = []
     with file.open("w") as out:
         print(FIRST_LINE, file=out)
         for case in cases:
             out.writelines(f"{line}\n" for line in problem_lines(case.name, *case.proof))
-            expected.append((case.name, case.proved, ours(case)))
+            expected.append((case, ours(case)))
     middle = time.perf_counter()
     done = subprocess.run([str(checker), str(file)], capture_output=True, text=True, check=False)
     after = time.perf_counter()
@@ -270,20 +357,25 @@ def compare(checker: Path, cases: Iterator[Case], title: str) -> bool:
         print(f"{title}: the checker stopped: {done.stderr}")
         return False
     lines = done.stdout.splitlines()[:-1]
-    wrong, verdicts = 0, Counter[str]()
-    for (name, proved, (verdict, price, bound)), line in zip(expected, lines, strict=True):
+    wrong, structured, verdicts = 0, 0, Counter[str]()
+    for (case, (verdict, price, bound)), line in zip(expected, lines, strict=True):
         theirs, their_cost, their_bound, _ = line.split("\t")
         same = theirs == verdict and (
             verdict == "not feasible" or (their_cost, their_bound) == (price, bound)
         )
         verdicts[theirs] += 1
-        if not same or (proved and theirs != "proved"):
+        structured += case.proof[0].structure is not None
+        same = same and agrees(case, theirs, their_cost, their_bound)
+        if not same or (case.proved and theirs != "proved"):
             wrong += 1
             if wrong <= 5:
-                print(f"  DIFFERS {name}: hierdp {verdict} {price} {bound}; the other {line}")
+                print(f"  DIFFERS {case.name}: hierdp {verdict} {price} {bound}; the other {line}")
     counted = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(verdicts.items()))
-    print(f"{title}: {len(lines):,} proofs ({counted}); {wrong:,} differ; written and checked by hierdp in "
-          f"{middle - begun:.0f} s, by the other in {after - middle:.0f} s", flush=True)  # fmt: skip
+    print(
+        f"{title}: {len(lines):,} proofs ({counted}), {structured:,} of them by operators; {wrong:,} differ; "
+        f"written and checked by hierdp in {middle - begun:.0f} s, by the other in {after - middle:.0f} s",
+        flush=True,
+    )
     return wrong == 0
 
 
@@ -305,7 +397,9 @@ def main() -> int:
         good &= compare(args.checker, of_release(folder, left), f"the release {folder.name}")
     if args.random:
         rng = np.random.default_rng(args.seed)
-        good &= compare(args.checker, (random_case(rng, k) for k in range(args.random)), "random programs")
+        makers = random_case, random_structure
+        cases = (makers[k % 2](rng, k) for k in range(args.random))
+        good &= compare(args.checker, cases, "random programs")
     for reason, count in left.most_common():
         print(f"left out: {count:,}: {reason}")
     return 0 if good else 1

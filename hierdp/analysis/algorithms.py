@@ -126,11 +126,11 @@ def _nodes(bins: int, b: int, h: int) -> Floats:
     return np.asarray((b - 1) * (bins**2 / 2 - bins * (b + 1) * below / 3 + bins))
 
 
-def estimate_plain(bins: int, branching: int, epsilon: float = 1.0) -> float:
-    """Eq. 3: V*_Avg[H_b] = ((b − 1)h³ − 2(b + 1)h²/3) V_u.
+def estimate_plain(bins: int, branching: int) -> float:
+    """Eq. 3: V*_Avg[H_b] = ((b − 1)h³ − 2(b + 1)h²/3) V_u, for ε = 1.
 
     >>> estimate_plain(2**16, 2)
     7168.0
     """
     b, h = branching, height(bins, branching)
-    return ((b - 1) * h**3 - 2 * (b + 1) * h**2 / 3) * 2 / epsilon**2
+    return ((b - 1) * h**3 - 2 * (b + 1) * h**2 / 3) * 2

@@ -104,6 +104,9 @@ class ExplicitWorkload:
             raise ValueError(
                 f"variance has shape {variance.shape}, expected ({len(sizes) - 1},): one per level"
             )
+        if not np.isfinite(variance[0]):
+            above = self._in_groups(branching) if variance.size > 1 else None
+            return np.inf if above is None else above.consistent(branching, variance[1:])
         start, stop = self.ends
         if self.dimensions == 1:
             return float(np.mean(of_ranges(self.bins, branching, 1 / variance, start[:, 0], stop[:, 0])))
@@ -117,8 +120,16 @@ class ExplicitWorkload:
         return float(np.mean([noise.of_query(inside.ravel()) for inside in self._insides()]))
 
     def level_shares(self, branching: int, variance: ArrayLike) -> Floats:
-        """See `Queries`; for boxes by finite differences, to about six digits."""
+        """See `Queries`; for boxes by finite differences, to about six digits.
+
+        Raises `ValueError` if a query needs a level whose variance is infinite.
+        """
         variance = np.asarray(variance, float)
+        if not np.isfinite(variance[0]):
+            above = self._in_groups(branching) if variance.size > 1 else None
+            if above is None:
+                raise ValueError("a query has an infinite variance: it needs a level that is not measured")
+            return np.append(0.0, above.level_shares(branching, variance[1:]))
         if self.dimensions == 1:
             precision, (start, stop) = 1 / variance, (ends[:, 0] for ends in self.ends)
             moved = [
@@ -133,6 +144,13 @@ class ExplicitWorkload:
             up, down = (self.consistent(branching, moved) for moved in (variance * step, variance / step))
             found[i] = (up - down) / (variance[i] * (step[i] - 1 / step[i]))
         return np.maximum(found, 0.0)
+
+    def _in_groups(self, branching: int) -> ExplicitWorkload | None:
+        """The same queries over the nodes above the bins; None if one of them contains a part of a node."""
+        start, stop = self.ends
+        if np.any(start % branching) or np.any((stop % branching > 0) & (stop < self.bins)):
+            return None
+        return ExplicitWorkload(-(-self.bins // branching), start // branching, -(-stop // branching))
 
     def wavelet(self, epsilon: float) -> float:
         """See `Queries`."""

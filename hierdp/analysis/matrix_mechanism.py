@@ -32,6 +32,9 @@ from models.certificate import Certificate
 MOST_BINS = 512
 """As in Table 3."""
 
+ROWS = 1.2
+"""Rows of a low-rank strategy for each bin, as in the paper."""
+
 
 def mean_variance(strategy: Floats, gram: Floats, queries: int, epsilon: float = 1.0) -> float:
     """Mean variance of a workload that is answered from a strategy with Laplace noise.
@@ -85,7 +88,7 @@ def eigen(gram: Floats, norm: int = 1) -> Floats:
     return np.asarray((found if norm == 1 else np.sqrt(found))[:, None] * vectors.T)
 
 
-def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2, start: Floats | None = None) -> Floats:
+def low_rank(gram: Floats, steps: int = 1000, start: Floats | None = None) -> Floats:
     """The low-rank mechanism's program, W = B L with small ‖B‖: a local optimum L, from a start.
 
     For given L the best B is the least-squares solution. The remaining problem is to minimize tr((LᵀL)⁻¹ WᵀW)
@@ -94,12 +97,11 @@ def low_rank(gram: Floats, steps: int = 1000, excess: float = 1.2, start: Floats
 
     - gram, shape (bins, bins)
     - steps: maximum number of L-BFGS iterations.
-    - excess: number of rows of L, as a multiple of the number of bins; 1.2 as in the paper.
-    - start, shape (bins, bins): the first rows of L before the descent; default: those of an SVD of W. The
-      further rows start near 0.
+    - start, shape (bins, bins): the first rows of L before the descent; default: those of an SVD of W. L has
+      `ROWS` times as many rows as there are bins; the further ones start near 0.
     """
     first = np.linalg.eigh(_checked(gram))[1].T if start is None else start
-    more = int(np.ceil(excess * len(gram))) - len(gram)
+    more = int(np.ceil(ROWS * len(gram))) - len(gram)
     rows = np.vstack([first, 1e-3 * np.random.default_rng(0).normal(size=(more, len(gram)))])
     return _descended(rows, gram, steps)
 

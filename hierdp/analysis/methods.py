@@ -23,9 +23,6 @@ MOST_BRANCHING = 1024
 FEW = 32
 """How many of the best branching factors by either rule get an optimized budget; an eighth if slow."""
 
-STRUCTURE_FIRST = "not defined without data: it merges bins by their counts (hierdp.analysis.structure_first)"
-"""Why StructureFirst has no expected variance."""
-
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -118,7 +115,7 @@ def analyse(queries: Queries, epsilon: float, tried: Sequence[int] | None = None
     if tried:
         rows += [*_plain(queries, epsilon, tried), *_consistent(queries, epsilon, tried)]
     rows.append(Row("W_H", queries.wavelet(epsilon), 2, note="Haar wavelet (Privelet)"))
-    rows.append(Row("SF", float("nan"), note=STRUCTURE_FIRST))
+    rows.append(Row("SF", float("nan"), note="not defined without data: it merges bins by their counts"))
     return rows
 
 
@@ -137,7 +134,7 @@ def _plain(queries: Queries, epsilon: float, tried: Sequence[int]) -> Iterable[R
     splits = {b: closed_form(queries, b, epsilon) for b in tried}
     best = min(tried, key=lambda b: splits[b].variance)
     split = splits[best]
-    note = "best b, no inference"
+    note = f"best b, no inference{_unmeasured(split.shares)}"
     yield Row("H_b,o", split.variance, best, split.shares.size, "optimized", split.shares, note)
 
 
@@ -159,9 +156,13 @@ def _consistent(queries: Queries, epsilon: float, tried: Sequence[int]) -> Itera
     splits = {b: iterated(queries, b, epsilon) for b in {*by_equal[:few], *by_geometric[:few]}}
     best = min(splits, key=lambda b: splits[b].variance)
     found = splits[best]
-    left = int(np.sum(found.shares == 0))
-    note = "best b" + (f"; {left} of {found.shares.size} levels should not be measured" if left else "")
+    note = f"best b{_unmeasured(found.shares)}"
     yield Row("H_b,o^c", found.variance, best, found.shares.size, "optimized", found.shares, note)
+
+
+def _unmeasured(shares: Floats) -> str:
+    left = int(np.sum(shares == 0))
+    return f"; {left} of {shares.size} levels should not be measured" if left else ""
 
 
 def scaled(rows: Iterable[Row], epsilon: float) -> list[Row]:

@@ -107,8 +107,8 @@ def _family(child: Node, last: Node, within: float, b: int, measured: Any) -> An
 def of_ranges(bins: int, branching: int, precision: Any, start: Ints, stop: Ints) -> NDArray[Any]:
     """Variance of the sum of the bins ``start … stop − 1``, for each pair.
 
-    - precision: 1/variance of a node's noise on each level, leaves first. They may be complex, for
-      derivatives.
+    - precision: 1/variance of a node's noise on each level, leaves first; not 0 for the leaves. They may be
+      complex, for derivatives.
     - start, stop, shape (ranges,)
 
     Returns shape (ranges,).
@@ -126,12 +126,12 @@ def of_ranges(bins: int, branching: int, precision: Any, start: Ints, stop: Ints
         whole, cut = b * error, (short - 1) * error + last
         p, q = a // b, c // b
         one, two = (_at(node, sizes[i], error, last) for node in (a, c))
-        s, t = (_at(node, sizes[i + 1], whole, cut) for node in (p, q))
         before_a, before_c = (a % b) * error, (c % b) * error
-        after_a, after_c = s - before_a - one, t - before_c - two
+        # Counted, not subtracted: `error` may be far larger than the result.
+        after_a, after_c = (_after(node, b, sizes[i], error, last) for node in (a, c))
         together, same = p == q, a == c
         # Both ends are in one family (at different children, or at one child), or in two families.
-        between = np.where(same, 0, before_c - before_a - one)
+        between = np.where(same, 0, (c - a - 1) * error)
         ends = np.where(same, 0, two)
         joint = _children(one, left, ends, right, between, before_a + after_c)
         single = _children(one, left, 0.0, right, after_a, before_a)
@@ -147,6 +147,13 @@ def of_ranges(bins: int, branching: int, precision: Any, start: Ints, stop: Ints
 def _at(node: Ints, nodes: int, full: Any, last: Any) -> NDArray[Any]:
     """The value of each node of a level: `last` for the last node, else `full`."""
     return np.asarray(np.where(node == nodes - 1, last, full))
+
+
+def _after(node: Ints, branching: int, nodes: int, full: Any, last: Any) -> NDArray[Any]:
+    """The sum of the values of each node's later siblings."""
+    end = np.minimum((node // branching + 1) * branching, nodes)
+    later, cut = end - node - 1, end == nodes
+    return np.asarray(np.where(cut & (later > 0), (later - 1) * full + last, later * full))
 
 
 def _children(e: Any, q: Any, f: Any, r: Any, inside: Any, outside: Any) -> tuple[Any, Any]:

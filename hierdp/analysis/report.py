@@ -168,6 +168,8 @@ def advice(queries: Queries, rows: Sequence[Row]) -> list[str]:
             lines.append(f"With {how} budgets, the flat method is best: no hierarchy has less variance.")
     if row.variance < flat * (1 - 1e-9):
         lines.append(f"The optimized budget (ε of each level, from the top): {shares_text(row)}.")
+        if row.shares is not None and not row.shares.all():
+            lines.append("A level with 0 should not be measured: these queries do not need it.")
     if isinstance(queries, Regular):
         most = {1: 200, 2: 200, 3: 120}.get(queries.dimensions, 40)
         until = flat_is_best(most, lambda n: Regular(n, queries.axes))

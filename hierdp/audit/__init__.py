@@ -6,29 +6,39 @@ privacy loss that this event proves. The bound is valid for every mechanism. It 
 mechanism loses sufficiently more than it claims; a bound below the claim proves nothing.
 
 Noise is simulated by default: it has the same distribution as exact noise, and is much faster to draw.
+
+The cases are each mechanism on two tiny, invented neighbouring tables. Each mechanism's cases are in its
+package, one for each of its neighbouring relations. The tables, ε and the division of the budget are chosen
+so that the release shows as much of the difference as possible: one region or one group, so that
+post-processing does not average noise away; counts far from 0; and most of the budget for the counts that
+differ. For each method there is also a case of a count that is 0 in one table and 1 in the other, which
+reveals missing noise on zeros. For the samplers of exact noise, see `hierdp.audit.samplers`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit, ndtr
 
 from hierdp import execution
 from hierdp.audit.analytic_events import ZeroNoise, all_over, direction, moves, parts_of
 from hierdp.audit.bound import at_least, at_most, least_epsilon
-from hierdp.audit.cases import CASES as CASES
-from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Event, chosen
-from hierdp.audit.finding import Finding as Finding
 from hierdp.audit.samplers import SAMPLERS as SAMPLERS
+from hierdp.audit.saved_findings import Finding as Finding
 from hierdp.audit.saved_findings import findings, settings
 from hierdp.errors import InputError
+from hierdp.mechanisms.registry import MECHANISMS
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.record.case import Case as Case
 from hierdp.record.case import Seen
+
+CASES = tuple(case for mechanism in MECHANISMS.values() for case in mechanism.cases)
 
 NoiseSource = Callable[[int], Noise]
 """Noise from a seed."""
@@ -158,3 +168,42 @@ def _seed(case: Case, side: int, part: int, seed: int) -> int:
 def _runs(case: Case, side: int, number: int, source: NoiseSource, seed: int) -> list[Seen]:
     noise = source(seed)
     return [case.seen(case.release(side, noise)) for _ in range(number)]
+
+
+LOSSES = np.geomspace(1, 100, 400)
+"""Losses to try, as multiples of the claim."""
+
+
+def detectable(claim: Claim, runs: int, miss: float) -> float:
+    """The smallest loss for which the bound exceeds the claim, if hits are as often as expected.
+
+    One event reveals the whole loss: with probabilities eˡ/(1 + eˡ) and 1/(1 + eˡ), as of one count with
+    double-geometric noise; under zCDP with those of one count with normal noise, Φ(±√(2ρ)/2). No event of a
+    mechanism with that loss is better for this bound, up to discretization and δ.
+
+    Parameters
+    ----------
+    claim : Claim
+    runs : int
+        The number of runs of each table that bound the loss.
+    miss : float
+        The probability with which the bound may be wrong.
+
+    Returns
+    -------
+    float
+        In the unit of the claim, ρ under zCDP and else ε; infinite if no loss up to 100 times the claim would
+        have been found.
+
+    Examples
+    --------
+    >>> round(detectable(Claim(2.0, 0.0), 500, 1e-5), 2), detectable(Claim(2.0, 0.0), 50, 1e-5)
+    (2.8, inf)
+    """
+    claimed = claim.epsilon if claim.rho is None else claim.rho
+    losses = claimed * LOSSES
+    p = expit(losses) if claim.rho is None else ndtr(np.sqrt(2 * losses) / 2)
+    hits = np.rint(p * runs)
+    low, high = at_least(hits, runs, miss / 2), at_most(runs - hits, runs, miss / 2)
+    found = np.flatnonzero(claim.loss(low, high) > claimed)
+    return float(losses[found[0]]) if found.size else math.inf

@@ -1,4 +1,4 @@
-"""A file of findings: each finding is saved when it is computed, and saved findings are not computed again.
+"""Findings of audits, and a file of them: each is saved when it is computed, and not computed again.
 
 Repeating runs is safe for audits only: their tables are made up, so no privacy budget is spent.
 """
@@ -6,15 +6,15 @@ Repeating runs is safe for audits only: their tables are made up, so no privacy 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from hierdp.audit.events import Claim, Condition, Event
-from hierdp.audit.finding import Finding
 from hierdp.errors import InputError
 from hierdp.execution import store
 from hierdp.record.case import Case
@@ -121,3 +121,49 @@ def _finding(case: Case, row: Mapping[str, Any]) -> Finding:
 def _number(value: float | None) -> float | None:
     """The number, or None for an empty cell, which pandas reads as NaN."""
     return None if value is None or isnan(value) else value
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of an audit for one case: a lower bound on the privacy loss.
+
+    Attributes
+    ----------
+    case : Case
+    claim : Claim
+        The privacy loss that the ledger states.
+    neighbours : str
+        The neighbouring relation, as the ledger states it.
+    epsilon : float
+        A lower bound on ε, at the claimed δ.
+    rho : float or None
+        A lower bound on ρ, under zCDP.
+    event : Event
+        The event that proves the bounds.
+    runs : int
+        Number of runs on each table.
+    detectable : float
+        The smallest loss, in the unit of the claim, that so many runs would have shown to exceed the claim,
+        if one event had revealed it; infinite if there is none. See `hierdp.audit`.
+    """
+
+    case: Case
+    claim: Claim
+    neighbours: str
+    epsilon: float
+    rho: float | None
+    event: Event
+    runs: int
+    detectable: float
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether no loss at all could have exceeded the claim in so few runs."""
+        return not self.over and self.detectable == math.inf
+
+    @property
+    def over(self) -> bool:
+        """Whether a bound exceeds the claim, so that the mechanism is less private than it claims."""
+        if self.claim.rho is not None and self.rho is not None and self.rho > self.claim.rho:
+            return True
+        return self.epsilon > self.claim.epsilon

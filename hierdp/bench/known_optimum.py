@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.bench.problems import Stored, fresh, program_of
-from hierdp.verification.judge import KnownBounds
-from hierdp.verification.known import known_bounds
+from hierdp.verification.judge import KnownBounds, known_bounds
 from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.programs.program import Program

@@ -97,22 +97,6 @@ def shifted_geometric_mean(times: Floats, shift: float = SHIFT) -> float:
     return float(np.exp(np.mean(np.log(times + shift))) - shift)
 
 
-def scaled_means(rows: DataFrame, shift: float = 10.0) -> DataFrame:
-    """Means as Mittelmann's benchmarks and qpbenchmark print them: shifted by 10 s, divided by the least one.
-
-    One row for each backend. A problem that it does not solve or accept costs its time limit.
-    """
-    import pandas as pd
-
-    times = rows.assign(seconds=seconds(rows)).groupby("backend", sort=False)["seconds"]
-    mean = times.agg(lambda taken: shifted_geometric_mean(taken.to_numpy(float), shift))
-    solved = (rows["verdict"] == "solved").groupby(rows["backend"]).sum()
-    found = pd.DataFrame(
-        {"unscaled": mean, "scaled": mean / mean.min(), "solved": solved, "of": times.size()}
-    )
-    return found.sort_values(["scaled", "solved"], kind="stable").rename_axis("backend").reset_index()
-
-
 def by_backend(rows: DataFrame) -> DataFrame:
     """One row for each backend: how many problems it solves, how fast, and how it fails.
 
@@ -138,7 +122,7 @@ def by_backend(rows: DataFrame) -> DataFrame:
         made.append(
             {
                 "backend": backend,
-                "version": _version(here.iloc[-1]),
+                "version": here["solver_version"].iloc[-1],
                 "takes": f"{len(taken)} of {every}",
                 **{name: int((here["verdict"] == name).sum()) for name in ("licence", "unproved")},
                 "solved": float((verdicts == "solved").mean()),
@@ -154,13 +138,6 @@ def by_backend(rows: DataFrame) -> DataFrame:
             }
         )
     return pd.DataFrame(made).sort_values("mean_seconds_all", kind="stable").reset_index(drop=True)
-
-
-def _version(row: Any) -> str:
-    """The solver's version; of rows that do not say it, the version of the library, which is named."""
-    library, _, solver = str(row["backend"]).partition(":")
-    known = str(row.get("solver_version") or "")
-    return known or (f"{library} {row['version']}" if solver else str(row["version"]))
 
 
 def best_exact(rows: DataFrame) -> Any:

@@ -3,6 +3,11 @@
 All are drawn from fixed seeds: the same problems everywhere. Noise is simulated, and the data are public. The
 small and the medium set are frozen: they are read from a file, with their optimal answers and proofs, so that
 they are the same whatever becomes of generators, mechanisms and solvers.
+
+Other problems are cut from releases of real data, the flights from New York in 2013, to some airports each
+(`cuts`). Each is a step of a release as the model of that step states it: the counts are those of the
+flights, and simulated noise is added to them. A cut has the airports of one time zone, and is not larger than
+its set.
 """
 
 from __future__ import annotations
@@ -18,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hierdp.bench.cuts import cuts
+import models
 from hierdp.bench.no_optimum import NoOptimum, infeasible, unbounded
-from hierdp.data.census import GROUPS, LEAVES, STATES, census
+from hierdp.data import AIRPORTS, FLIGHTS
 from hierdp.record.release import Release
 from hierdp.verification import matrix
-from models import CumulativeQIP, Isotonic, Program
-from models.arithmetic.arrays import Array
+from models import Isotonic, Program
+from models.arithmetic.arrays import Array, Ints
 from models.certificate import Witness
 from models.instances import unpacked
 from models.synthetic import noise
@@ -34,7 +39,7 @@ SETS = {"small": (10, 30), "medium": (300, 1_000), "large": (30_000, 300_000)}
 """Approximate number of cells of the random instances of each test set."""
 
 CUTS = {"small": 8, "medium": 300}
-"""Counts of the problems that are cut from real data (`hierdp.bench.cuts`)."""
+"""Counts of the problems that are cut from real data (`hierdp.bench.problems`)."""
 
 LIMITS = {"small": 100, "medium": 10_000}
 """A step of a release belongs to the first set whose limit its cells do not exceed; the rest go to the last
@@ -152,7 +157,7 @@ def frozen(which: str) -> list[Problem]:
     for one in json.loads(parts[INDEX]):
         file = parts[f"{one['name']}.npz"]
         with np.load(BytesIO(file), allow_pickle=False) as arrays:
-            model, answer, witness, _ = unpacked(arrays)
+            model, answer, witness = unpacked(arrays)
         if "status" in one:
             numbers = {name: [Fraction(text) for text in part] for name, part in one["numbers"].items()}
             none = NoOptimum(model, one["status"], numbers)
@@ -210,20 +215,6 @@ def _in_turns(found: list[Problem]) -> list[Problem]:
         turn = seen[one.origin, one.kind] = seen.get((one.origin, one.kind), -1) + 1
         turns.append(turn)
     return [found[i] for i in sorted(range(len(found)), key=turns.__getitem__)]
-
-
-def census_cumulative(rng: np.random.Generator, n: int) -> CumulativeQIP:
-    """Noisy cumulative households by size, like the census's, over the reals: about n cells.
-
-    Nearly all households have few sizes, so most of a row is flat under its noise (for ε = 1), which is
-    harder than `CumulativeQIP.typical`. There are at least 10 sizes and 52 leaves; ten million cells are
-    slightly more than the whole census.
-    """
-    sizes = min(1_000, max(10, int(n**0.5) // 2))
-    leaves = max(STATES, n // (sizes + 1) - STATES - 1)
-    data = census(int(rng.integers(2**31)), GROUPS * leaves // LEAVES, leaves, sizes)
-    true = np.cumsum(data.counts, axis=1)
-    return CumulativeQIP(data.hierarchy.tree, true + noise(rng, true.shape, 3.0), data.groups, integer=False)
 
 
 def fresh(model: Any) -> Any:
@@ -316,3 +307,81 @@ def _precincts(path: Path) -> Release:
 
 def _plain(name: str) -> str:
     return "-".join("".join(c if c.isalnum() else " " for c in name).split())
+
+
+ZONES = ("New_York", "Chicago", "Los_Angeles", "Denver")
+"""Time zones of airports, from which the cuts are taken; their names end so."""
+
+SCALE = 10.0
+"""Of the noise: two-sided, as for a sensitivity of 1 and ε = 0.1."""
+
+WIDE = 24
+"""Bins of the cuts whose programs have a variable for each run of bins."""
+
+
+def cuts(cells: int) -> Iterator[tuple[str, models.Model]]:
+    """The problems of about so many counts, by name; none for 0 counts."""
+    for number, zone in enumerate(ZONES if cells else ()):
+        steps = _steps(*_cut(zone, cells), np.random.default_rng([cells, number]))
+        yield from ((f"{zone}-{name}", model) for name, model in steps)
+
+
+def _cut(zone: str, cells: int) -> tuple[Ints, Ints]:
+    """The flights to some airports of a time zone, by airport or by aircraft and airport; their airports."""
+    import pandas as pd
+
+    flights, airports = pd.read_parquet(FLIGHTS), pd.read_parquet(AIRPORTS)
+    inside = airports[airports["zone"].str.endswith(zone)]["airport"]
+    here = flights[flights["destination"].isin(inside)]
+    finest = here["destination"].nunique() < cells  # then aircraft are distinguished
+    keys = ["destination", "aircraft"] if finest else ["destination"]
+    found = here.groupby(keys)["flights"].sum().sort_index()
+    chosen = found.iloc[np.linspace(0, len(found) - 1, min(cells, len(found))).astype(int)]
+    named = chosen.index.get_level_values("destination")
+    return chosen.to_numpy(np.int64), np.unique(named, return_inverse=True)[1].astype(np.int64)
+
+
+def _steps(counts: Ints, airport: Ints, rng: np.random.Generator) -> Iterator[tuple[str, models.Model]]:
+    """A step of each model, of the same flights."""
+    total = int(counts.sum())
+    tree = models.Tree([np.zeros(int(airport.max()) + 1, np.int64), airport])
+    true: Any = tree.sum_up(counts)
+    noisy, whole = counts + noise(rng, counts.shape, SCALE), true + noise(rng, true.shape, SCALE)
+    yield "Chebyshev", models.Chebyshev(noisy, total)
+    yield "FixedSum-L1", models.FixedSum(noisy, total, p=1)
+    yield "FixedSum", models.FixedSum(noisy, total)
+    yield "SparsestChebyshev", models.SparsestChebyshev(noisy, total)
+    shares = [Fraction(int(count) * 64, max(total, 1)) for count in counts]
+    yield "ControlledRounding", models.ControlledRounding(np.array(shares, dtype=object), 64)
+    yield (
+        "Isotonic-L1",
+        models.Isotonic(np.cumsum(counts) + noise(rng, counts.shape, SCALE), p=1, integer=True),
+    )
+    yield "Isotonic", models.Isotonic(np.sort(counts) + noise(rng, counts.shape, SCALE), integer=True)
+    yield "HierarchyQIP", models.HierarchyQIP(tree, whole[:, None], total)
+    yield "TreeChebyshev", models.TreeChebyshev(tree, whole, total)
+    yield "TreeAbsolute", models.TreeAbsolute(tree, whole)
+    variance = np.where(np.arange(true.size) < 1, 1, 4)
+    yield "ConstrainedInference", models.ConstrainedInference(tree, whole, variance)
+    yield "NonNegativeInference", models.NonNegativeInference(tree, whole, integer=True)
+    sizes = np.bincount(np.minimum(counts, 5), minlength=6)
+    groups = np.array([np.bincount(np.minimum(counts[airport == a], 5), minlength=6)
+                       for a in range(int(airport.max()) + 1)])  # fmt: skip
+    flat = models.Tree([np.zeros(len(groups), np.int64)])
+    by_size = np.vstack([sizes, groups])
+    drawn: Any = noise(rng, by_size.shape, 2.0)
+    by_size = np.cumsum(by_size, axis=1) + drawn
+    yield "CumulativeQIP", models.CumulativeQIP(flat, by_size, int(counts.size))
+    yield "SimplexQP", models.SimplexQP(sizes + noise(rng, sizes.shape, 2.0), int(counts.size))
+    few = noisy[:WIDE]
+    yield "Clustering", models.Clustering(np.sort(few), Fraction(int(SCALE)))
+    yield "Segmentation", models.Segmentation(few, min(4, few.size))
+    two = np.sort(np.vstack([noisy, counts + noise(rng, counts.shape, SCALE)]), axis=1)
+    yield "Merging", models.Merging(np.maximum(two, 0), np.broadcast_to([[1], [3]], two.shape), integer=True)
+    table = [np.abs(np.arange(9) - max(0, int(one) % 9)) for one in few[:12]]
+    yield "CostTable", models.CostTable(table, min(30, 4 * len(table)))
+    held = [np.sort(np.maximum(noisy[airport == a], 0))[:6] for a in range(2)]
+    runs = [tuple(part.astype(np.int64) for part in np.unique(one, return_counts=True)) for one in held]
+    above = np.sort(np.maximum(np.concatenate(held) + noise(rng, sum(map(len, held)), 2.0), 0))
+    whole_runs = tuple(part.astype(np.int64) for part in np.unique(above, return_counts=True))
+    yield "GroupMatching", models.GroupMatching(whole_runs, runs)

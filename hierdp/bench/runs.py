@@ -47,13 +47,6 @@ COLUMNS = [
     "upper_quartile", "message", "python", "machine", "load", "edition", "date", "solver_version",
 ]  # fmt: skip
 
-LATER = {
-    "presolve": True, "memory": 0.0, "repeats": 1, "cpu_seconds": float("nan"),
-    "lower_quartile": float("nan"), "upper_quartile": float("nan"), "edition": "2026.1", "date": "",
-    "solver_version": "",
-}  # fmt: skip
-"""Columns that files of earlier versions lack, and the values of their rows."""
-
 
 COMMITTED = Path(__file__).with_name(f"edition-{EDITION}.parquet")
 """The edition's rows, which `make edition` measures."""
@@ -122,7 +115,7 @@ def run(
             raise InputError(f"no tolerance {name!r}; there are {', '.join(TOLERANCES)}")
     until = None if minutes is None else time.monotonic() + 60 * minutes
     named = chosen_backends(chosen)
-    with store.growing(results, COLUMNS, KEY, LATER) as kept:
+    with store.growing(results, COLUMNS, KEY) as kept:
         todo = [task for task in _tasks(problems, settings, named) if task.key not in kept.done]
         truth = _KnownOptima([one for one in named if one.name != "fast"], settings.time_limit)
         warm: set[str] = set()
@@ -149,9 +142,7 @@ def read(results: Path) -> DataFrame:
     InputError
         If it is not a results file.
     """
-    rows = store.read(results, COLUMNS, LATER)
-    limited = rows["status"].eq("size_limit")  # version 0.2.0 counted a licence's limit as one of time
-    return rows.assign(verdict=rows["verdict"].where(~limited, "licence")) if limited.any() else rows
+    return store.read(results, COLUMNS)
 
 
 @dataclass(frozen=True, eq=False)

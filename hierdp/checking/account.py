@@ -13,7 +13,6 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.privacy.account import NOT_FINISHED, Account, Charge, Statement
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.whom import PERSON
 
 
 def check_account(
@@ -52,10 +51,8 @@ def _unlike(statement: Statement, entry: Mapping[str, Any], fingerprint: str, co
             what = "was not finished" if charge.state == NOT_FINISHED else charge.state
             return f"the release of entry {charge.entry} {what}; this folder is not recorded as written"
         return f"entry {charge.entry} has another fingerprint, {charge.fingerprint}"
-    known = charge.loss.recorded
-    if charge.loss.whom != cost.whom if known else cost.unit == PERSON and charge.loss.unit != PERSON:
-        whom = charge.loss.whom if known else f"a {charge.loss.unit}"
-        return f"entry {charge.entry} is charged for {whom}; the release protects {cost.whom}"
+    if charge.loss.whom != cost.whom:
+        return f"entry {charge.entry} is charged for {charge.loss.whom}; the release protects {cost.whom}"
     charged = cost.of_a_replacement() if terms.replaces else cost
     if not _covers(charge.loss, charged):
         return f"entry {charge.entry} is charged {charge.loss.in_words}; the release costs {charged.in_words}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
+from hierdp.checking.result import FAILS, HOLDS, OPEN, SIMULATED, UNCLAIMED, CheckResult
 from hierdp.errors import InputError, listed
 from hierdp.privacy.budget import (
     ONE_ROW,
@@ -93,7 +93,7 @@ def _privacy(manifest: Mapping[str, Any], ledger: Ledger) -> CheckResult:
         why = "some noise is marked exact and some not, but a release has one source of noise"
         return CheckResult("privacy", FAILS, why)
     if not ledger.private:
-        return CheckResult("privacy", OPEN, "SIMULATED NOISE: this release is not private, and says so")
+        return CheckResult("privacy", OPEN, f"{SIMULATED}: this release is not private, and says so")
     samplers = {str(spend.sampler): str(spend.sampler).rpartition(" ")[0] for spend in ledger.spends}
     if unknown := [sampler for sampler, name in samplers.items() if name not in (OPENDP, TABLES)]:
         why = f"this version does not know what drew the noise: {listed(unknown)}"
@@ -129,9 +129,9 @@ def _against_its_law(spend: Spend) -> str:
 
 
 def _differs(again: Mapping[str, Any], saved: Mapping[str, Any]) -> str:
-    """The first entry of the budget that does not follow from its spends; older releases lack `protects`."""
+    """The first entry of the budget that does not follow from its spends."""
     for name, value in again.items():
-        if name == "spends" or (name == "protects" and name not in saved):
+        if name == "spends":
             continue
         if isinstance(value, float):
             same = isinstance(saved.get(name), int | float) and math.isclose(

@@ -18,16 +18,10 @@ from hierdp.execution import seal
 from hierdp.measurements.origin import SameNoise
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.description import Mechanism
-from hierdp.mechanisms.public import (
-    PROTECTED_GROUPS,
-    SEEN_CATEGORIES,
-    SEEN_GROUPS,
-    SEEN_REGIONS,
-    TABLE_OF_GROUPS,
-)
+from hierdp.mechanisms.public import PROTECTED_GROUPS, SEEN_CATEGORIES, SEEN_GROUPS, SEEN_REGIONS
 from hierdp.privacy.budget import ONE_PERSON, ONE_ROW, Ledger, Spend, bound_of
 from hierdp.record.files import MEASUREMENTS, REPORT
-from hierdp.record.release import ENTRIES, OPTIONAL, REPORT_LAYOUT, check_words, standard_errors
+from hierdp.record.release import ENTRIES, OPTIONAL, check_words, standard_errors
 from hierdp.record.step import Proved
 from hierdp.versions import LIBRARIES, version_of
 
@@ -35,19 +29,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-LATER = "python-flint", "cryptography", "sampler", "protects"
-"""Entries that the first releases of this version lack; a release has all of them or none."""
-
 HOLDS_OF = ("whole", "non_negative", "consistent", "total")
 
 
 def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Report entries that a manifest of this version lacks, and entries that no release has."""
+    """Report entries that a manifest lacks, and entries that no release has."""
     labels = manifest.get("labels", {})
     if not isinstance(labels, Mapping) or not all(isinstance(name, str) for name in labels.values()):
         yield CheckResult("manifest", FAILS, "'labels' is not a list of names by code")
         return
-    later = any(name in part for part in _dated_parts(manifest) for name in LATER)
     for where, saved, ours in _parts(manifest):
         if not isinstance(saved, Mapping):
             yield CheckResult("manifest", FAILS, f"{where} is not a list of entries by name")
@@ -55,15 +45,9 @@ def check_entries(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
         if strange := sorted(set(saved) - {*ours, *(OPTIONAL if saved is manifest else ())}):
             yield CheckResult("manifest", FAILS, f"{where} has {listed(strange)}, which no release has")
             return
-        if missing := sorted(set(ours) - set(saved) - (set() if later else {*LATER})):
+        if missing := sorted(set(ours) - set(saved)):
             yield CheckResult("manifest", FAILS, f"{where} lacks {listed(missing)}")
             return
-
-
-def _dated_parts(manifest: Mapping[str, Any]) -> list[Any]:
-    """Add the entries of `LATER` to the parts that have them."""
-    budget = manifest["budget"]
-    return [manifest["versions"], *([] if budget is None else [budget, *budget["spends"]])]
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -150,44 +134,36 @@ FROM_DATA = {
 """The settings that replace a public list by the data, with the entry of `taken_as_public` and its words."""
 
 
-def check_public(manifest: Mapping[str, Any], older: bool = False) -> Iterator[CheckResult]:
-    """Report a list that is called public in one place and from the data in another.
-
-    - older: another version made the release. Version 0.1 has no settings about lists, only the words; and it
-      named the table of groups also if their number was protected.
-    """
+def check_public(manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Report a list that is called public in one place and from the data in another."""
     settings, public = manifest["settings"], manifest["taken_as_public"]
     for name, (what, seen) in FROM_DATA.items():
-        said = settings.get(name) is True
-        if said != (public.get(what) == seen) and (said or not older):
+        if (settings.get(name) is True) != (public.get(what) == seen):
             why = f"the setting {name} and the words on {what} under 'taken_as_public' contradict each other"
             yield CheckResult("public", FAILS, why)
-    protected = {PROTECTED_GROUPS, TABLE_OF_GROUPS} if older else {PROTECTED_GROUPS}
-    if "group_budget" in settings and public.get("which_groups", PROTECTED_GROUPS) not in protected:
+    if "group_budget" in settings and public.get("which_groups", PROTECTED_GROUPS) != PROTECTED_GROUPS:
         why = "the number of groups was measured, but 'taken_as_public' says that the groups are known"
         yield CheckResult("public", FAILS, why)
 
 
 def check_report(folder: Path, table: Table, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """That `report.html`, which people read first, says what the table and the manifest do, and no more."""
+    """Render `report.html`, which people read first, from the table and the manifest again, and compare."""
     words = {name: manifest[name] for name in ("title", "note")}
     check_words(**words, **manifest["taken_as_public"])
-    layout = manifest.get("report", 1)
-    if type(layout) is not int:
-        yield CheckResult(
-            "report", FAILS, f"the manifest's 'report' is {layout!r}, not the number of a layout"
-        )
-        return
     if not (folder / REPORT).is_file():
+        if REPORT not in manifest.get("left_out", ()):
+            yield CheckResult(
+                "report", FAILS, f"there is no {REPORT}, which the manifest does not say was left out"
+            )
         return
     from hierdp.reports.release import release_report
 
     same = (folder / REPORT).read_bytes() == release_report(table, manifest).encode()
-    ours = layout == REPORT_LAYOUT
-    if same and ours:
+    writer, ours = manifest["versions"]["hierdp"], version_of("hierdp")
+    if same:
         yield CheckResult("report", HOLDS, "it is what the table and the manifest give")
-    elif not same and (not ours or manifest["versions"]["hierdp"] != version_of("hierdp")):
-        yield CheckResult("report", OPEN, "another version of hierdp drew it, perhaps in other words")
+    elif writer != ours:
+        yield CheckResult("report", OPEN, f"not checked: written by hierdp {writer}, this is {ours}")
     else:
         yield CheckResult("report", FAILS, f"{REPORT} is not what the table and the manifest give")
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hierdp.checking.general import MOST_PROBLEMS
 from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import Table
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.record.spool import Steps
-from models.witnesses.row_proofs import MOST_VARIABLES
 
 LEAST_SECONDS, SECONDS_PER_GB = 600.0, 60.0
 """Seconds that a check may take, whatever the limit, and for each gigabyte of it."""
@@ -19,9 +17,6 @@ LEAST_SECONDS, SECONDS_PER_GB = 600.0, 60.0
 _OF_A_ROW, _OF_A_PROBLEM, _OF_A_VARIABLE = 1e-5, 2.5e-3, 2e-6
 """Seconds of processor time, rounded up; measured on releases with 10⁵ and 10⁶ regions, and on releases with
 thousands of small problems."""
-
-_OF_A_COMPARISON, _OF_A_COMPARED_VARIABLE = 4e-3, 3e-6
-"""The same for the general theorem; see `hierdp.checking.general`."""
 
 _OF_A_LARGE_ROW = 1e-6
 """The same for a `SizeTable`, with the proofs of all its steps: thrice what 417 million rows took."""
@@ -31,13 +26,10 @@ class TooLong(InputError):
     """The message says how long the check may take, and how to allow it."""
 
 
-def refuse_or_announce(
-    manifest: Mapping[str, Any], table: Table, limit: int, all_steps: bool = False
-) -> None:
+def refuse_or_announce(manifest: Mapping[str, Any], table: Table, limit: int) -> None:
     """Refuse a check that may take more than ten minutes, or a minute for each GB; announce a long one.
 
     - limit: the memory that is allowed, or that the size of the release justifies, in bytes.
-    - all_steps: whether all steps are compared with the general theorem, and not only a sample.
 
     Raises `TooLong` if it may take longer.
     """
@@ -49,10 +41,6 @@ def refuse_or_announce(
         kept = min(variables, Steps.MOST) if large else variables
         of_rows = rows * (_OF_A_LARGE_ROW if large else _OF_A_ROW)
         seconds = of_rows + problems * _OF_A_PROBLEM + kept * _OF_A_VARIABLE
-        compared = (
-            (problems, kept) if all_steps else (min(problems, MOST_PROBLEMS), min(kept, MOST_VARIABLES))
-        )
-        seconds += compared[0] * _OF_A_COMPARISON + compared[1] * _OF_A_COMPARED_VARIABLE
     except (KeyError, TypeError, ValueError, OverflowError):
         return  # an edited manifest, which the checks will report
     allowed = max(LEAST_SECONDS, limit / 1e9 * SECONDS_PER_GB)

@@ -84,7 +84,7 @@ def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:
     mechanism = released_by(found.manifest["mechanism"])
     if mechanism is None or mechanism.checking is None:
         raise InputError(f"this version does not know the mechanism {found.manifest['mechanism']!r}")
-    saved = read(release / PROOFS, found.manifest["solved"], limit, older=found.measurements is None)
+    saved = read(release / PROOFS, found.manifest["solved"], limit)
 
     def prove(step: SavedStep, model: Model, _: Sequence[str]) -> Certificate:
         progress.watch_compiler()
@@ -92,4 +92,4 @@ def for_each_step(release: Path, use: Use, limit: int | None = None) -> None:
         return model.certificate(step.x, step.witness)
 
     with suppress(Differs):
-        Rerun(mechanism.checking, found, release / PROOFS, limit)(Replay(saved, prove))
+        Rerun(mechanism.checking, found)(Replay(saved, prove))

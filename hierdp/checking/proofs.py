@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hierdp.checking.general import GeneralCheck
 from hierdp.checking.noise import check_noise
 from hierdp.checking.rerun import Rerun
 from hierdp.checking.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
@@ -19,11 +18,15 @@ from hierdp.mechanisms.checking import Checking
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
 from hierdp.record.replay import NotKept, Replay
-from hierdp.record.spool import Steps
 from hierdp.record.step import ACCURACY
 from hierdp.record.written import LIMIT, TooLarge, Written
 from hierdp.reports.solved import problems_of
 from models import Certificate, CumulativeQIP, JointTables, Model
+
+NOISE = "noise"
+"""The line about the test of scales."""
+
+UNREPLAYED = "the table was not made again from its measurements"
 
 CLOSE = 1e-9
 """Relative tolerance for objectives that are not whole: floats may be added in another order."""
@@ -34,15 +37,28 @@ BOUND = 1e-7
 
 
 def check_proofs(
-    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT, every: bool = False
+    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT
 ) -> Iterator[CheckResult]:
-    """Repeat the mechanism's post-processing, and check each answer on the problem that the mechanism makes.
+    """Repeat the mechanism's post-processing, and check each answer on the problem that it makes."""
+    rerun = None if checking is None else Rerun(checking, release)
+    found = [*_check_steps(folder, release, checking, rerun, limit)]
+    yield from found
+    if release.manifest["budget"] is not None and all(line.check != NOISE for line in found):
+        again = {line.check: line.verdict for line in found}.get(REPLAY) == HOLDS
+        why = (
+            "no sum was measured twice, and single counts with this noise show nothing"
+            if again
+            else UNREPLAYED
+        )
+        yield CheckResult(NOISE, OPEN, f"whether the noise has the claimed scales was not tested: {why}")
+    if rerun is not None and checking is not None and checking.measures:
+        yield rerun.queries()
 
-    Certificates are compared with the general theorem: all if `every`, otherwise in large releases a sample;
-    see `GeneralCheck`.
-    """
+
+def _check_steps(
+    folder: Path, release: Written, checking: Checking | None, rerun: Rerun | None, limit: int
+) -> Iterator[CheckResult]:
     manifest, path = release.manifest, folder / PROOFS
-    rerun = None if checking is None else Rerun(checking, release, path, limit)
     optimal = checking is not None and manifest["mechanism"] not in checking.rounded
     lines = list(manifest["solved"])
     claim = all(line["proved_optimal"] for line in lines)
@@ -57,9 +73,7 @@ def check_proofs(
             yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
             yield from _check_noise(rerun, replayed, manifest)
     elif not path.is_file():
-        yield CheckResult(
-            "certificates", OPEN, f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
-        )
+        yield _without_proofs(manifest)
         if rerun is not None:
             replayed = _replayed(rerun, Replay(iter(())))  # as far as the first step
             if isinstance(replayed, CheckResult):
@@ -68,12 +82,18 @@ def check_proofs(
                 )
                 yield replayed if replayed.verdict == FAILS else needless
     else:
-        saved = read(path, lines, limit, older=release.measurements is None)
-        older = release.measurements is None
-        proofs = _Proofs(saved, lines, optimal, GeneralCheck(lines, every, limit), older)
+        saved = read(path, lines, limit)
+        proofs = _Proofs(saved, lines, optimal)
         yield from _check_each(proofs, rerun, manifest)
-    if rerun is not None and checking is not None and checking.measures:
-        yield rerun.queries()
+
+
+def _without_proofs(manifest: Mapping[str, Any]) -> CheckResult:
+    """Whether proofs may be missing: the manifest records it if they were left out."""
+    if PROOFS in manifest.get("left_out", ()):
+        why = f"{PROOFS} was left out (--no-proofs), so they cannot be checked"
+        return CheckResult("certificates", OPEN, why)
+    why = f"the manifest claims {len(manifest['solved'])} solved steps, and there is no {PROOFS}"
+    return CheckResult("certificates", FAILS, f"{why}, which it does not say was left out")
 
 
 def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
@@ -81,12 +101,10 @@ def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any
     replayed = None if rerun is None else _replayed(rerun, Replay(steps, proofs.prove))
     for _ in steps:  # those that the mechanism did not ask for
         pass
-    left = proofs.lines[proofs.read :]
     wrong = proofs.wrong if proofs.broken else proofs.wrong + proofs.missing
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         yield CheckResult("certificates", FAILS, wrong[0] + more)
-        yield from proofs.general.result()
         if isinstance(replayed, CheckResult) and replayed.verdict == FAILS:
             yield replayed
         return
@@ -96,23 +114,7 @@ def _check_each(proofs: _Proofs, rerun: Rerun | None, manifest: Mapping[str, Any
         yield CheckResult(REPLAY, OPEN, unknown)
         return
     yield proofs.result()
-    yield from proofs.general.result()
-    if left:
-        yield CheckResult(
-            "certificates",
-            OPEN,
-            f"{len(left)} steps are in the manifest only: that version did not save steps so large",
-        )
-    if isinstance(replayed, NotKept):
-        yield (
-            CheckResult(REPLAY, OPEN, "not all steps were saved")
-            if any(str(line["step"]).startswith(replayed.name) for line in left)
-            else CheckResult(REPLAY, FAILS, str(replayed))
-        )
-    elif left and replayed.verdict == HOLDS:
-        yield CheckResult(REPLAY, FAILS, f"the table does not depend on the step {left[0]['step']!r}")
-    else:
-        yield replayed
+    yield CheckResult(REPLAY, FAILS, str(replayed)) if isinstance(replayed, NotKept) else replayed
     yield from _check_noise(rerun, replayed, manifest)
 
 
@@ -144,7 +146,6 @@ class _Proofs:
     """The saved steps of a file that is read once; `prove` checks the one that was read last.
 
     - optimal: whether all answers must be optimal.
-    - older: whether the release is of format 0.2, which left out large steps.
 
     - wrong: what is wrong with any step, in words.
     - broken: whether the file cannot be read to its end.
@@ -156,14 +157,12 @@ class _Proofs:
         saved: Iterator[SavedStep],
         lines: list[Mapping[str, Any]],
         optimal: bool,
-        general: GeneralCheck,
-        older: bool = False,
     ) -> None:
-        self.lines, self.general = lines, general
-        self._saved, self._optimal, self._older = saved, optimal, older
+        self.lines = lines
+        self._saved, self._optimal = saved, optimal
         self.wrong: list[str] = []
         self.broken, self.read = False, 0
-        self._checked = self._problems = self._proved = self._unwitnessed = 0
+        self._checked = self._problems = self._proved = 0
         self._unproved: list[str] = []
 
     def __iter__(self) -> Iterator[SavedStep]:
@@ -198,16 +197,12 @@ class _Proofs:
             raise Differs(self.ends) from None
         self._checked += 1
         self._problems += problems_of(line)
-        if line["proved_optimal"] and not proof and not saved.witnessed and proof.bound is not None:
-            self._unwitnessed += 1
-            line = {**line, "proved_optimal": False}
         self._proved += problems_of(line) * line["proved_optimal"]
-        if why := _wrong(saved, model, problems, proof, line, self._optimal and saved.witnessed):
+        if why := _wrong(saved, model, problems, proof, line, self._optimal):
             self.wrong.append(why)
         elif not proof and isinstance(model, JointTables):
             gap = f"its answer may cost up to {proof.gap} more than the optimum"
             self._unproved.append(f"step {saved.name!r} is not proved, as the manifest says: {gap}")
-        self.general.look(saved, model, proof)
         if why:
             raise Differs(self.ends)
         return proof
@@ -215,11 +210,8 @@ class _Proofs:
     @property
     def missing(self) -> list[str]:
         """Which steps are in the manifest only."""
-        room = Steps.MOST - sum(int(line["variables"]) for line in self.lines[: self.read])
-        room = Steps.MOST if room < 0 else room  # then they were saved one by one, but for larger ones
-        left = self.lines[self.read :]
-        small = [line["step"] for line in left if not self._older or int(line["variables"]) <= room]
-        return [f"{PROOFS} lacks the steps {listed(small)}"] if small else []
+        left = [line["step"] for line in self.lines[self.read :]]
+        return [f"{PROOFS} lacks the steps {listed(left)}"] if left else []
 
     @property
     def ends(self) -> str:
@@ -228,9 +220,6 @@ class _Proofs:
 
     def result(self) -> CheckResult:
         """The line of the certificates, if nothing is wrong."""
-        if self._unwitnessed:
-            old = f"{self._unwitnessed} of {self.read} steps were saved by a version without witnesses"
-            return CheckResult("certificates", OPEN, f"{old}, which their certificates need")
         if self._unproved:
             more = f" (and {len(self._unproved) - 1} more)" if len(self._unproved) > 1 else ""
             return CheckResult("certificates", OPEN, self._unproved[0] + more)

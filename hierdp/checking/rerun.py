@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from hierdp.checking.before import upgraded
 from hierdp.checking.budget import budget_of_one_row
 from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.counts.size_table import ENDS, covering
 from hierdp.errors import listed
-from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
 from hierdp.measurements.rows import Piece
@@ -22,21 +19,17 @@ from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.replay import Replay
-from hierdp.record.written import LIMIT, Written
+from hierdp.record.written import Written
 
 QUERIES = "budget: queries"
 
 
 class Rerun:
-    """Runs a mechanism's function with recorded measurements, and compares what it gives with the release.
+    """Runs a mechanism's function with recorded measurements, and compares what it gives with the release."""
 
-    - proofs: its file of proofs, if it has one, in which older releases have their noisy counts.
-    """
-
-    def __init__(self, checking: Checking, release: Written, proofs: Path, limit: int = LIMIT) -> None:
+    def __init__(self, checking: Checking, release: Written) -> None:
         assert checking.rerun is not None
         self._rerun, self.recorded, self._wrong = checking.rerun, Recorded(Measurements(())), ""
-        self._proofs, self._limit = proofs, limit
         self._release = replace(release, manifest=budget_of_one_row(release.manifest))
         self._measures = checking.measures
 
@@ -46,10 +39,10 @@ class Rerun:
         Raises `Differs` if the table or the settings do not follow from the measurements and the saved steps,
         or an answer is wrong.
         """
-        release = upgraded(self._release, self._proofs, self._limit)
+        release = self._release
         try:
             found = ClaimedMeasurements(release) if self._measures else Measurements(())
-            self.recorded = Recorded(found, release.untested)
+            self.recorded = Recorded(found)
             table, settings = self._rerun(
                 self.recorded, saved.solve, release.table, release.manifest, release.regions
             )
@@ -105,8 +98,6 @@ class ClaimedMeasurements:
     def __init__(self, release: Written) -> None:
         if release.measurements is None:
             raise OtherQuery("there is no file of measurements")
-        if release.manifest.get("measurements") != FORMAT:
-            raise OtherQuery(f"the manifest does not say that the measurements have the format {FORMAT}")
         self.spends, self._found = spends_of(release.manifest["budget"]), release.measurements
 
     def pieces(self) -> Iterator[Piece]:

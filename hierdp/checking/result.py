@@ -10,8 +10,8 @@ OPEN = "not checked"
 UNCLAIMED = "not claimed"
 """The release does not claim it, so it is no fault where it does not hold."""
 
-GENERAL = "general bound"
-"""That the general theorem gives the same costs and bounds as the models' certificates."""
+SIMULATED = "SIMULATED NOISE"
+"""How the line of a release that is not private begins."""
 
 REPLAY = "table from steps"
 """That the table is what the proved steps gave."""

@@ -16,8 +16,8 @@ from hierdp.choosing.made_up import check_cells, made_up_bins, made_up_flows, ma
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError, listed, unknown_name
-from hierdp.evaluation.compare import refuse_accounts
 from hierdp.execution import progress
+from hierdp.privacy.account import refuse_protected
 from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
 from hierdp.reproduce.runs import noise_for
@@ -136,6 +136,7 @@ def recommend(
     like: Any = None,
     count: str = "count",
     runs: int = 5,
+    public: str | None = None,
 ) -> Recommendation:
     """Rank all methods that answer a question, by simulated releases of a table that is not secret.
 
@@ -180,6 +181,8 @@ def recommend(
         The column of counts, with `like`.
     runs : int
         Simulated releases of each method.
+    public : str, optional
+        Why the data of `like` are public although they have an account.
 
     Raises
     ------
@@ -188,7 +191,7 @@ def recommend(
 
     Examples
     --------
-    >>> found = recommend("bins", "ranges", bins=64, total=5000, filled=60, epsilon=1, runs=2)
+    >>> found = recommend("bins", "ranges", bins=16, total=500, filled=12, epsilon=1, runs=2)
     >>> found.ranking.columns.tolist()
     ['method', 'error', 'low', 'high', 'times_best', 'alike']
     >>> found.ranking.method[0] == found.method
@@ -202,8 +205,7 @@ def recommend(
         check_delta(delta)
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
-    if like is not None:
-        refuse_accounts(like, None, public=False)
+    refuse_protected(like, public)
     if kind == "groups":
         shape = shape_of_groups(levels, groups, total, max_size, largest, like)
     elif kind == "flows":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import console, number, print_frame
+from hierdp.cli.common import console, exact_number, print_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,12 +70,12 @@ def open_(
     from hierdp.privacy.account import open_account
     from hierdp.privacy.budget import check_delta, check_epsilon
 
-    part = number(set_aside)
+    part, miss = exact_number(set_aside), exact_number(delta)
     made = open_account(
         file,
         data,
-        check_epsilon(number(epsilon)),
-        0.0 if number(delta) == 0 else check_delta(number(delta)),
+        check_epsilon(exact_number(epsilon)),
+        0.0 if miss == 0 else check_delta(miss),
         set_aside=0.0 if part == 0 else check_delta(part),
         unit="person" if person else "count" if count else unit or "row",
         column=person or count,
@@ -104,19 +104,11 @@ def print_statement(screen: Any, file: Path, now: Statement) -> None:
     delta = f", δ = {terms.delta:g}" if terms.delta else ""
     aside = f" ({terms.set_aside:g} of it set aside)" if terms.set_aside else ""
     title = f"{file}: {terms.data}, ε = {terms.epsilon:g}{delta}{aside} for all releases; protected: one "
-    title += f"{terms.unit} {change}" if now.whom is None else f"{_unit(now.whom.name)} {change}"
+    title += f"{_unit(terms.whom.name)} {change}"
     if now.charges:
         print_frame(screen, title, _charges(now))
     else:
         screen.print(f"{title}\nNo release has been charged yet.")
-    if now.unrecorded:
-        entries = ", ".join(map(str, now.unrecorded))
-        screen.print(
-            f"Not recorded: by which column the entries {entries} protect a {terms.unit}, and with how many "
-            "rows. They add up only if it is the same column for all."
-        )
-    elif now.whom is None:
-        screen.print(f"Not recorded: by which column a {terms.unit} is protected. The first release says it.")
     screen.print(f"Spent: {100 * now.share:.4g} % of the budget. Left: {_left(now)}.")
     screen.print(f"Last line: {now.digest} (a copy kept elsewhere shows whether the account was replaced)")
 
@@ -137,7 +129,7 @@ def _charges(now: Statement) -> DataFrame:
             "charged at": charge.at,
             "mechanism": charge.what,
             "charged": charge.loss.in_words,
-            "for": _for(charge.loss.whom) if charge.loss.recorded else "not recorded",
+            "for": _for(charge.loss.whom),
             "state": charge.state,
             "fingerprint": charge.fingerprint or "",
         }

@@ -77,6 +77,7 @@ class ErrorReportingGroup(click.Group):
             if known is None and os.environ.get(DEBUG):
                 raise
             ended = known or unforeseen(failure)
+            ended.message += stays_charged(failure)  # type: ignore[misc]  # Final in click's types only
             escape(ended)
             raise ended from None
 
@@ -86,16 +87,21 @@ def escape(error: click.ClickException) -> None:
     error.message = visible(error.message) + hint_at(error)  # type: ignore[misc]  # Final in click's types only
 
 
+def stays_charged(failure: BaseException) -> str:
+    """What stays charged to an account after a failure: hierdp's own note on it."""
+    from hierdp.privacy.account import STAYS_CHARGED
+
+    notes = (note for note in getattr(failure, "__notes__", ()) if STAYS_CHARGED in note)
+    return "".join(f"; {note}" for note in notes)
+
+
 def hint_at(error: click.ClickException) -> str:
-    """What to do about an error that click reports: other options that are missing, or have a new name."""
+    """What to do about an error that click reports, such as which other options are missing."""
     if comma := DECIMAL_COMMA.search(error.message):
         return f" Write a decimal point: {comma[1]}.{comma[2]}"
     context = getattr(error, "ctx", None)
     if context is None:
         return ""
-    if isinstance(error, click.NoSuchOption) and error.option_name in RENAMED and takes_levels(context):
-        error.possibilities = None  # type: ignore[misc]  # Final in click's types only
-        return f" {RENAMED[error.option_name]}"
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         given = {word.partition("=")[0] for word in context.meta.get(ARGUMENTS, ())} | set(error.param.opts)
         required = [one.opts for one in context.command.get_params(context) if one.required]
@@ -107,19 +113,8 @@ def hint_at(error: click.ClickException) -> str:
     return ""
 
 
-def takes_levels(context: click.Context) -> bool:
-    """Whether the command has the option ``--levels``."""
-    return any("--levels" in one.opts for one in context.command.get_params(context))
-
-
 ARGUMENTS = "hierdp.arguments"
 """Where a context has all arguments of the command line."""
-
-RENAMED = {
-    "--region": "It is --levels now: with --regions or --prefixes, the one column of the finest regions.",
-    "--level": "It is --levels now, for all levels: --levels state:52,county:3221.",
-}
-"""Options that have a new name."""
 
 
 @contextmanager
@@ -268,7 +263,7 @@ def stopping() -> Iterator[None]:
             raise
         terminated = signal.SIGTERM in received
         word, number = ("terminated", signal.SIGTERM) if terminated else ("interrupted", signal.SIGINT)
-        raise Ended(f"{word}; {NOTHING_WRITTEN}", 128 + number) from end
+        raise Ended(f"{word}; {NOTHING_WRITTEN}{stays_charged(end)}", 128 + number) from end
     finally:
         for number in taken:
             signal.signal(number, usual[number])

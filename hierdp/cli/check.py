@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
+RELIED_ON = (
+    "certificates",
+    "table from steps",
+    "budget: queries",
+    "budget: each loss",
+    "budget: sum",
+    "privacy",
+)
+"""Checks without which a release is taken on trust."""
+
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
@@ -29,12 +39,10 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--format", "form", type=click.Choice(["text", "vipr"]), default="text", show_default=True,
               help="What --export writes: proofs.txt for the checker of docs/theorem, or a VIPR 1.1 "
               "certificate for each problem.")  # fmt: skip
-@click.option("--all", "all_steps", is_flag=True, help="Compute the cost and bound of every step by the "
-              "general theorem as well. Without it, large releases are sampled.")  # fmt: skip
 @with_limit
 def check(
     release: Path, fingerprint: str | None, public_key: Path | None, account: Path | None,
-    folder: Path | None, form: str, all_steps: bool, limit: int | None,
+    folder: Path | None, form: str, limit: int | None,
 ) -> None:  # fmt: skip
     """Check RELEASE, a folder written by `hierdp release`, from its files alone.
 
@@ -52,7 +60,7 @@ def check(
     from hierdp.checking import check as look
 
     screen = console()
-    found = look(release, fingerprint, limit, public_key, account, all_steps)
+    found = look(release, fingerprint, limit, public_key, account)
     holds = print_check(screen, release, found)
     if folder is not None:
         from hierdp.checking.export import EXPORTED, export
@@ -71,22 +79,29 @@ def print_check(screen: Any, release: Path, found: list[CheckResult], brief: boo
     - release: the folder, for the title.
     - brief: print only failed checks, and the verdict after the folder's name.
     """
-    from hierdp.checking.result import FAILS, OPEN
+    from hierdp.checking.result import FAILS, OPEN, SIMULATED
 
     failed = [line for line in found if line.verdict == FAILS]
     if failed or not brief:
         table = grid(f"{release}", "check", "verdict", "")
         colours = {FAILS: "bold red", OPEN: "yellow"}
         for line in failed if brief else found:
-            table.add_row(line.check, line.verdict, line.why, style=colours.get(line.verdict))
+            style = colours.get(line.verdict, "yellow" if line.check == "warnings" else None)
+            table.add_row(line.check, line.verdict, line.why, style=style)
         screen.print(table)
     where = f"{release}: " if brief else ""
     if failed:
         why = f"{len(failed)} of {len(found)} checks fail. Do not rely on this release."
         screen.print(f"{where}{why}", style=WARNING)
         return False
-    left = sum(line.verdict == OPEN for line in found)
-    screen.print(f"{where}All checks hold{f'; {left} could not be made' if left else ''}.")
-    if any(line.check == "privacy" and line.verdict == OPEN for line in found):
+    left = [line for line in found if line.verdict == OPEN]
+    simulated = [line for line in left if line.why.startswith(SIMULATED)]
+    trusted = [line.check for line in left if line.check in RELIED_ON and line not in simulated]
+    if trusted:
+        what = f"{', '.join(trusted)} could not be checked"
+        screen.print(f"{where}No check fails, but {what}.", style=WARNING)
+    else:
+        screen.print(f"{where}All checks hold{f'; {len(left)} could not be made' if left else ''}.")
+    if simulated:
         screen.print("But the noise is simulated: this is NOT private. Do not publish it.", style=WARNING)
     return True

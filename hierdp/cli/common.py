@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from hierdp.errors import InputError
 
 if TYPE_CHECKING:
     from hierdp.privacy.noise import Noise
@@ -55,6 +59,17 @@ def number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def exact_number(text: str) -> float | str:
+    """A number of a budget, which must not be rounded; any other text is returned unchanged.
+
+    Raises `InputError` if the number has more digits than a float keeps.
+    """
+    value = number(text)
+    if isinstance(value, float) and 0 < value < math.inf and Decimal(text) != Decimal(repr(value)):
+        raise InputError(f"{text} has more digits than are kept: write {value!r}")
+    return value
 
 
 def columns(text: str) -> list[str]:

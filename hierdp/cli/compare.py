@@ -15,7 +15,7 @@ from hierdp.cli.common import OVERWRITE, SEED, columns, console, number, print_f
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.release import without
-from hierdp.cli.sources import Input, files_read, from_tables
+from hierdp.cli.sources import Input, files_read, from_tables, refuse_tables, with_public
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import Keyword, keywords_of
 
@@ -88,7 +88,7 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @SEED
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
-@click.option("--public", is_flag=True, help="DATA are public, although they have an account.")
+@with_public
 @click.option("--same-noise", is_flag=True, help="All methods of a run start from the same noisy answers, so "
               "that only their post-processing differs. They must measure the same.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
@@ -100,8 +100,8 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @click.pass_context
 def compare(
     context: click.Context, /, table: Any, *, methods: str, epsilon: str, runs: int, seed: int,
-    account: Path | None, public: bool, same_noise: bool, out: Path, overwrite: bool, resume: Path | None,
-    **given: Any,
+    account: Path | None, public: str | None, same_noise: bool, out: Path, overwrite: bool,
+    resume: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Compare methods on DATA, which are public, with simulated noise: errors by level, and time.
 
@@ -120,6 +120,7 @@ def compare(
     from hierdp.privacy.budget import check_epsilon
 
     folder.check(out, overwrite, files_read(context))
+    refuse_tables(context, {**given, "public": public})
     args, mechanisms = context.meta[OWN]
     options: dict[str, Any] = {}
     for mechanism in mechanisms:

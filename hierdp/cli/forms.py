@@ -20,7 +20,7 @@ from hierdp.cli.axes import (
     planned_axis_flags,
     sizes_of,
 )
-from hierdp.cli.common import columns, number
+from hierdp.cli.common import columns, exact_number
 from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
 from hierdp.mechanisms.option import Keyword
 
@@ -102,7 +102,7 @@ class Number(_AnyType):
 
     def convert(self, value: Any, *_: Any) -> Any:
         """Convert a text."""
-        return number(value)
+        return exact_number(value)
 
 
 def _type(keyword: Keyword) -> click.ParamType[Any]:
@@ -249,7 +249,7 @@ FORMS: dict[str | None, Form] = {
     "axes": Form(lambda *_: axis_flags(), lambda keyword, given: {keyword.name: axes_of(given)}),
     "planned levels": Form(_one_text, _planned_levels),
     "planned bins": Form(_planned_bins, _number_of_bins),
-    "planned groups": Form(_one_text, _planned_groups),
+    "planned groups": Form(_table, _planned_groups),
     "planned attributes": Form(lambda keyword, text: [_flag(keyword, text)], _planned_attributes),
     "planned axes": Form(
         lambda *_: planned_axis_flags(), lambda keyword, given: {keyword.name: planned_axes(given)}

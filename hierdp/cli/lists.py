@@ -13,7 +13,8 @@ from hierdp.cli.common import console, grid
 def solvers(probing: bool) -> None:
     """List the backends: which are installed, what each supports, and how to install the others.
 
-    With --probe: which of them work here, and which lack a licence. Each runs in a process of its own.
+    With --probe: which of them work here, and which lack a licence. Each runs in a process of its own, so one
+    that dies or hangs is listed with the cause.
     """
     if probing:
         _probe()

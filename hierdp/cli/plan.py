@@ -19,8 +19,10 @@ from hierdp.cli.common import console, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
 from hierdp.cli.recommend import KINDS, command_of_kind
 from hierdp.cli.release import command_of
+from hierdp.cli.sources import PUBLIC, refuse_tables, with_public
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import keywords_of
+from hierdp.privacy.account import refuse_protected
 
 
 def _options(mechanism: Mechanism) -> list[click.Parameter]:
@@ -63,7 +65,7 @@ def tell_unused(context: click.Context, *more: str) -> None:
 
 def _options_of_analyze() -> list[click.Parameter]:
     """The options of `hierdp analyze`, and, hidden, those of a release, whose bins it takes, too."""
-    own = [copy(one) for one in analyze.params]
+    own = [*(copy(one) for one in analyze.params), PUBLIC]
     own[0].required = False
     return [*own, *of_release(MECHANISMS["range-query"], own)]
 
@@ -71,6 +73,7 @@ def _options_of_analyze() -> list[click.Parameter]:
 @click.pass_context
 def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **given: Any) -> None:
     """Run `hierdp analyze` for the bins of a release, whose folder `--out` then names, or for a number."""
+    refuse_protected(given["regions"], given["public"])
     sizes = sizes_of(given)
     if sizes:
         if len(set(sizes)) > 1:
@@ -134,6 +137,7 @@ def plan() -> None:
 @click.option("--plan-out", type=click.Path(path_type=Path), metavar="FILE.toml",
               help="With --optimize: write the optimal plan, for `hierdp release --plan`.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the files if they exist.")
+@with_public
 @click.pass_context
 def shared(
     context: click.Context,
@@ -146,6 +150,7 @@ def shared(
     out: Path | None,
     plan_out: Path | None,
     overwrite: bool,
+    public: str | None,
     **given: Any,
 ) -> None:
     """Add the options of every plan: the budget or the wanted error, and the output."""
@@ -158,12 +163,14 @@ def shared(
     for file in (out, plan_out):
         if file is not None and file.exists() and not overwrite:
             raise InputError(f"{file} exists; choose another file, or add --overwrite")
+    refuse_tables(context, {**given, "public": public})
     keywords = keywords_of(mechanism.expecting)
     options = arguments_of(keywords, given, context.get_parameter_source)
     if (most := given.get("most_per_row") or given.get("rows_per_person")) is not None:
         options.setdefault("trips" if "trips" in keywords else "rows_per_person", most)
     tell_unused(context, *(["--out"] if folder is not None else []))
     options |= {"epsilon": epsilon, "standard_error": standard_error, "at": at, "confidence": confidence}
+    options["public"] = public
     found = planned(mechanism.name, **options)
     screen = console()
     print_frame(

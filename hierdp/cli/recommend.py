@@ -11,7 +11,7 @@ import click
 
 from hierdp.cli.commands import LazyCommand
 from hierdp.cli.common import columns, console, print_frame
-from hierdp.cli.sources import Input
+from hierdp.cli.sources import PUBLIC, Input
 
 KINDS = {
     "groups": "how many groups of each size are in every region",
@@ -72,6 +72,7 @@ def _options(kind: str) -> list[click.Parameter]:
         click.Option(["--like"], type=Input(path_type=Path), metavar="TABLE",
                      help="In place of the numbers: public data of the same kind, such as last year's. "
                           "A choice by these is far better."),
+        PUBLIC,
         click.Option(["--runs"], type=click.IntRange(min=1), default=5, show_default=True,
                      metavar="NUMBER", help="Simulated releases of each method."),
         *(OPTIONS[name] for name in OWN[kind]),

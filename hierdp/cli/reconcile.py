@@ -10,6 +10,7 @@ import click
 
 from hierdp.cli.common import console
 from hierdp.cli.engine import spread
+from hierdp.cli.sources import with_public
 
 
 @click.command()
@@ -30,6 +31,7 @@ from hierdp.cli.engine import spread
 @click.option("--out", type=click.Path(path_type=Path), required=True,
               help="CSV or Parquet file to write.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
+@with_public
 @partial(spread, there="They need no files.")
 def reconcile(
     forecasts: Path,
@@ -38,15 +40,16 @@ def reconcile(
     any_sign: bool,
     out: Path,
     overwrite: bool,
+    public: str | None,
     **options: Any,
 ) -> None:
     """Make forecasts add up: the nearest coherent ones, proved optimal. No noise, no privacy.
 
-    FORECASTS is a CSV or Parquet file with columns unique_id and ds, and a column of numbers for each model,
-    sample or quantile. HIERARCHY has the columns unique_id and parent, with a row for each parent of a
-    series; or it is a summing matrix: unique_id, and a column of 0 and 1 for each series of the bottom. The
-    file written has a reconciled column beside each given one, with rows by date and series. Only a few dates
-    are in memory at once.
+    FORECASTS is a CSV or Parquet file with columns unique_id and ds, and a column of numbers for each model
+    or sample. HIERARCHY has the columns unique_id and parent, with a row for each parent of a series; or it
+    is a summing matrix: unique_id, and a column of 0 and 1 for each series of the bottom. The file written
+    has a reconciled column beside each given one, with rows by date and series. Only a few dates are in
+    memory at once.
 
     \b
     hierdp reconcile forecasts.csv parents.csv --whole --out whole.csv
@@ -54,9 +57,12 @@ def reconcile(
     """
     from hierdp.errors import InputError
     from hierdp.forecasting import Reconciler, reconcile_file
+    from hierdp.privacy.account import refuse_protected
 
     if out.exists() and not overwrite:
         raise InputError(f"{out} exists; give --overwrite to replace it")
+    for table in (forecasts, hierarchy, past):
+        refuse_protected(table, public)
     reconciler = Reconciler(nonnegative=not any_sign, **options)
     done = reconcile_file(reconciler, forecasts, hierarchy, out, past)
     screen = console()

@@ -12,7 +12,7 @@ import click
 
 from hierdp.cli.app import complete
 from hierdp.cli.commands import Commands, LazyCommand
-from hierdp.cli.common import NOT_PRIVATE, WARNING, console, noise, number, print_frame, with_sampler
+from hierdp.cli.common import NOT_PRIVATE, WARNING, console, exact_number, noise, print_frame, with_sampler
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
@@ -73,8 +73,8 @@ def release() -> None:
               help="Put an apostrophe before names in the CSVs that a spreadsheet would run as a formula "
                    "(=cmd|…, @SUM). The Parquet files have the unchanged names.")  # fmt: skip
 @click.option("--large-csv", is_flag=True,
-              help="Write tables of more than 20 million rows as CSV, too. Without it, they are folders of "
-                   "Parquet files alone.")  # fmt: skip
+              help="Write tables of more than 20 million rows as CSV, too. Without it, they are written as "
+                   "Parquet only.")  # fmt: skip
 @click.option("--no-proofs", is_flag=True,
               help="Leave out proofs.zip, which may be large. It has the answers and witnesses from "
                   "which `hierdp check` recomputes the certificates.")  # fmt: skip
@@ -88,8 +88,8 @@ def release() -> None:
               help="The account of all releases of these data (see `hierdp account`). The release is "
                   "charged to it before noise is drawn, and refused if too little is left.")  # fmt: skip
 @click.option("--without-account", metavar="REASON",
-              help="Charge no account, although one lies beside TABLE. The manifest gives the reason. "
-                  "Public.")  # fmt: skip
+              help="Charge no account, although one lies beside TABLE; with --account, no other one, which "
+                  "REASON has to name. The manifest gives the reason. Public.")  # fmt: skip
 @click.option("--data", metavar="NAME", help="With --account: the data set's name in the account, if it is "
     "not the name of TABLE.")  # fmt: skip
 @click.option("--sign", type=Input(path_type=Path), metavar="KEY",
@@ -129,7 +129,7 @@ def shared(
     charged = None if account is None else Account(account, data)
     # The folder is made before any noise is drawn, so that any problem with it is found first.
     with ExitStack() as outside, folder.appearing(out, overwrite, files_read(context)) as aside:
-        budget = check_epsilon(number(epsilon))
+        budget = check_epsilon(exact_number(epsilon))
         options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)

@@ -9,6 +9,7 @@ import click
 
 from hierdp.cli.app import complete
 from hierdp.cli.common import OVERWRITE, columns, console, number
+from hierdp.cli.sources import with_public
 from hierdp.errors import InputError
 
 OF_TABLES = "by", "levels", "count", "standard_error", "scale", "law", "fixed", "root"
@@ -71,11 +72,12 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
               help="As of `hierdp release`: columns lower and upper. A table needs standard "
                    "errors.")  # fmt: skip
 @click.option("--simultaneous", is_flag=True, help="As of `hierdp release`.")
+@with_public
 @click.option("--csv-safe", is_flag=True, help="As of `hierdp release`: names that a spreadsheet would run "
               "as a formula are marked in the CSVs.")  # fmt: skip
 def repair(
-    noisy: Path, out: Path, overwrite: bool, title: str | None, note: str | None, csv_safe: bool,
-    confidence: float | None, simultaneous: bool, **options: Any,
+    noisy: Path, out: Path, overwrite: bool, public: str | None, title: str | None, note: str | None,
+    csv_safe: bool, confidence: float | None, simultaneous: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
 
@@ -94,6 +96,7 @@ def repair(
     from hierdp.counts.size_table import CONFIDENCE
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
+    from hierdp.privacy.account import refuse_protected
     from hierdp.questions.intervals import if_known, with_intervals
     from hierdp.record.release import Release, check_words
     from hierdp.reports.solved import count_proved
@@ -112,6 +115,7 @@ def repair(
             budget = "the noise of the release: no further budget"
         else:
             refuse(given, OF_RELEASES, f"{noisy} is a table")
+            refuse_protected(noisy, public)
             if missing := [f"--{name}" for name in ("levels", "count") if name not in given]:
                 raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
             made = repair_table(source_of(noisy, given), **given)

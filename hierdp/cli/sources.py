@@ -56,6 +56,25 @@ def from_tables(command: Callable[..., Any], called: str = "TABLE") -> Callable[
     return sourced
 
 
+PUBLIC = click.Option(["--public"], metavar="REASON", help="Read tables although an account lies beside "
+                      "them, without charging it: why they are public.")  # fmt: skip
+"""The option of every command that reads tables without charging an account."""
+
+
+def with_public(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `PUBLIC`."""
+    return click.option("--public", metavar=PUBLIC.metavar, help=PUBLIC.help)(command)
+
+
+def refuse_tables(context: click.Context, given: Mapping[str, Any]) -> None:
+    """Refuse tables that have an account, of all options that name tables, unless --public says why."""
+    from hierdp.privacy.account import refuse_protected
+
+    for one in context.command.get_params(context):
+        if one.type is TABLE and isinstance(one, click.Option) and not one.hidden:
+            refuse_protected(given.get(str(one.name)), given["public"])
+
+
 def files_read(context: click.Context) -> list[Path]:
     """The files that a command was given to read: a folder that holds one is not replaced."""
     inputs = (one.name for one in context.command.params if isinstance(one.type, Input))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -314,7 +316,7 @@ def factor(values: ArrayLike) -> tuple[Ints, Names]:
         raw = pd.Series(list(raw), dtype=object)
     codes, found = pd.factorize(raw)
     are_texts = isinstance(found.dtype, pd.StringDtype)  # iterating would make an Arrow scalar of each
-    texts: Iterable[str | None] = map(_text, found.tolist() if are_texts else found)
+    texts: Iterable[str | None] = map(_text, found.tolist() if are_texts else pd.Index(found))
     again, names = pd.factorize(np.array([*texts, None], dtype=object))  # None: for code -1, as above
     return again.astype(np.int64)[codes], np.asarray(names, dtype=object)
 
@@ -322,9 +324,12 @@ def factor(values: ArrayLike) -> tuple[Ints, Names]:
 def _text(value: Any) -> str | None:
     """A region's name as text, or None if it is missing; `tables` has the same rules in SQL."""
     if isinstance(value, str):
-        return str(value) or None
+        return normalize("NFC", value) or None
     if value is None or value != value:  # NaN and NaT differ from themselves
         return None
+    if isinstance(value, datetime):
+        clock = value.replace(tzinfo=None)
+        return str(clock.date() if clock.time() == time() else clock)
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, float | np.floating) and float(value).is_integer():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -71,11 +72,11 @@ def code_of(name: str, known: Iterable[str], labels: Labels) -> str:
     >>> code_of("San Diego", ["06037", "06073"], {"06037": "Los Angeles", "06073": "San Diego"})
     '06073'
     """
-    there = list(known)
+    name, there = normalize("NFC", name), {normalize("NFC", code): code for code in known}
     if name in there:
-        return name
-    among = {code: labels[code] for code in there if code in labels}
-    found = [code for code, label in among.items() if label == name]
+        return there[name]
+    among = {code: labels[code] for code in there.values() if code in labels}
+    found = [code for code, label in among.items() if normalize("NFC", label) == name]
     if len(found) > 1:
         raise InputError(f"{listed(found)} are all called {name!r}: give the code")
     if not found:

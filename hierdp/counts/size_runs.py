@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
 from models.arithmetic.arrays import Ints
-from models.arithmetic.segments import by_segment
+from models.segments import by_segment
 from models.tree import Tree
 
 LARGEST_SIZE = 2**31 - 1

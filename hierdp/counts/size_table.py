@@ -234,8 +234,7 @@ def as_categories(names: Any, at: Ints) -> Any:
     """The names at these positions, as categories; -1 is a missing one."""
     import pandas as pd
 
-    texts: Any = pd.Series(names).array
-    codes, kinds = pd.factorize(texts)
+    codes, kinds = pd.factorize(pd.Index(names))
     return pd.Categorical.from_codes(np.append(codes, -1)[at], kinds)
 
 

@@ -17,7 +17,7 @@ from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
 from hierdp.mechanisms import MECHANISMS, Mechanism
 from hierdp.mechanisms.option import check_options, keywords_of
-from hierdp.privacy.account import Account, Entry, accounts_beside
+from hierdp.privacy.account import Entry, refuse_protected
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
@@ -40,7 +40,7 @@ def compare(
     runs: int = 10,
     seed: int = 0,
     account: str | Path | None = None,
-    public: bool = False,
+    public: str | None = None,
     same_noise: bool = False,
     resume: str | Path | None = None,
     command: str | None = None,
@@ -66,8 +66,8 @@ def compare(
         Seed of all noise. Each run has its own noise, whatever the other methods and runs.
     account : path, optional
         An account of the data (see `hierdp.privacy.account`), if it is not beside them.
-    public : bool
-        States that the data are public although they have an account.
+    public : str, optional
+        Why the data are public although they have an account; the report says it.
     same_noise : bool
         In each run all methods start from the same noisy answers: the first one measures, the others only
         post-process. So differences are those of the post-processing, and need fewer runs to show. All
@@ -89,7 +89,7 @@ def compare(
     ------
     InputError
         If there is no such method, the methods answer different questions, an option does not fit, or the
-        data have an account and are not said to be public.
+        data have an account and no reason says that they are public.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def compare(
     >>> found.summary[["level", "method", "runs"]].values.tolist()[-2:]
     [['from from × to to', 'InfTDA', 2], ['from from × to to', 'SH', 2]]
     """
-    refuse_accounts(source, account, public)
+    refuse_protected(source, public, account)
     budgets = [check_epsilon(epsilon) for epsilon in epsilons]
     for what, given in (("methods", methods), ("epsilons", budgets)):
         if isinstance(given, str) or not given or len(set(given)) < len(given):
@@ -120,7 +120,7 @@ def compare(
         check_options(
             mechanism.name, keywords_of(mechanism.from_table), {**own[mechanism.name], "method": method}
         )
-    table, own = run(read(source)), {name: _in_memory(name, each) for name, each in own.items()}
+    table, own = run(read(source)), {name: _in_memory(name, each, public) for name, each in own.items()}
     how = next(iter(by_method.values())).compared
     reading = {name: value for each in own.values() for name, value in each.items() if name in how.reading}
     truth = how.read(table, **reading)
@@ -137,6 +137,7 @@ def compare(
             "runs": runs,
             "seed": seed,
             **({"noise": "the same for all methods of a run"} if same_noise else {}),
+            **({} if public is None else {"public": public}),
             "data": name_of(source) or "a table in memory",
             **({"options": _in_words(options)} if command is None else {"command": command}),
         }
@@ -262,22 +263,6 @@ def the_question(by_method: Mapping[str, Mechanism]) -> str:
     return next(iter(methods))
 
 
-def refuse_accounts(source: Any, account: str | Path | None, public: bool) -> None:
-    """Refuse data that have an account, unless they are said to be public.
-
-    Raises `InputError` if there is an account, given or in the folder of the data.
-    """
-    if account is not None:
-        Account(account).statement()  # which checks that it is one
-    found = [Path(account)] if account is not None else list(accounts_beside(source))
-    if found and not public:
-        raise InputError(
-            f"these data have an account, {found[0]}, so they are to be protected: what is chosen by runs on "
-            "them reveals something that no budget covers. Compare on public data; if these are public, say "
-            "so (`public=True`)"
-        )
-
-
 def _in_words(options: Mapping[str, Any]) -> str:
     return json.dumps(dict(options), default=repr, ensure_ascii=False)
 
@@ -290,10 +275,11 @@ def _own(mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in keywords}
 
 
-def _in_memory(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _in_memory(name: str, options: Mapping[str, Any], public: str | None) -> dict[str, Any]:
     """The options, with the rows of tables that are given by name, for workers on other machines."""
-    keywords = keywords_of(MECHANISMS[name].from_table)
-    return {
-        option: run(read(value)) if value is not None and keywords[option].option.form == "table" else value
-        for option, value in options.items()
-    }
+    keywords, found = keywords_of(MECHANISMS[name].from_table), dict(options)
+    for option, value in options.items():
+        if value is not None and keywords[option].option.form == "table":
+            refuse_protected(value, public)
+            found[option] = run(read(value))
+    return found

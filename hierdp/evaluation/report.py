@@ -79,12 +79,15 @@ def evaluation_page(
     """The report as HTML, marked NOT TO BE PUBLISHED on every page."""
     sections = [
         Section("What this is", [WHY, f"The release: {release}."]),
-        *(Section(part.title, [part.text], frames=[part.frame], bars=_bars(part)) for part in parts(errors)),
+        *(
+            Section(part.title, [part.text], frames=[part.frame], pictures=_bars(part))
+            for part in parts(errors)
+        ),
         Section(
             "Errors by size of the true count",
             ["The mean error of cells whose true count lies in a range, level by level."],
             frames=[by_size],
-            bars=_by_size(by_size),
+            pictures=_by_size(by_size),
         ),
         Section(
             "The worst cells",

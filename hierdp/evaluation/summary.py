@@ -98,7 +98,7 @@ class Comparison:
         sections = [Section("Errors by level", texts)]
         for level in levels:
             drawn = plots.svg(_figure(self.errors, [level]))
-            sections.append(Section(level, figures=[drawn], frames=[self.shown(level)]))
+            sections.append(Section(level, pictures=[drawn], frames=[self.shown(level)]))
         words = "Seconds of noise and post-processing, without reading the table: the median over runs."
         settings = "; ".join(f"{name}: {value}" for name, value in self.settings.items())
         sections += [Section("Time", [words], frames=[self.seconds]), Section("Settings", [settings])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -23,9 +22,6 @@ from hierdp.versions import fingerprint
 Row = dict[str, Any]
 
 RUNS = "runs.jsonl"
-
-_ours = re.compile(rf"{re.escape(RUNS)}|[0-9a-f]{{64}}\.json|[0-9a-z_]+\.unfinished")
-"""The files of a folder of runs. Earlier versions wrote one for each run."""
 
 
 class RunCache:
@@ -58,8 +54,7 @@ class RunCache:
     def clear(self) -> None:
         """Remove the saved runs, and the folder if it is then empty."""
         with suppress(OSError):
-            for file in [entry for entry in self.folder.iterdir() if _ours.fullmatch(entry.name)]:
-                file.unlink()
+            (self.folder / RUNS).unlink()
             self.folder.rmdir()
 
     def _key(self, run: str) -> str:
@@ -76,9 +71,7 @@ def keeping(folder: Path, *about: Any) -> Iterator[None]:
     Raises `InputError` if the folder exists and contains anything but finished runs, or its parent does not
     exist.
     """
-    if folder.exists() and not (
-        folder.is_dir() and all(_ours.fullmatch(entry.name) for entry in folder.iterdir())
-    ):
+    if folder.exists() and not (folder.is_dir() and {file.name for file in folder.iterdir()} <= {RUNS}):
         raise InputError(f"{folder} exists, but is not a folder of finished runs; choose another folder")
     if not folder.absolute().parent.is_dir():
         raise InputError(

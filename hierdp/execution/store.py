@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
@@ -19,9 +18,6 @@ from hierdp.execution import folder, journal
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Store:
@@ -38,31 +34,25 @@ class Store:
 
 
 @contextmanager
-def growing(
-    results: Path, columns: Sequence[str], key: Sequence[str], later: Mapping[str, Any] = NONE
-) -> Iterator[Store]:
+def growing(results: Path, columns: Sequence[str], key: Sequence[str]) -> Iterator[Store]:
     """Open a table of results for adding rows; the file is written when the block ends, even by an error.
-
-    `later`: columns that older files lack, and the values of their rows.
 
     Raises `InputError` if the file is not such a table, or is in use by another process.
     """
-    read(results, columns, later)
+    read(results, columns)
     with _locked(results) as opened:
-        known = read(results, columns, later)  # including rows that another process has just added
+        known = read(results, columns)  # including rows that another process has just added
         try:
             yield Store(known, key, opened)
         finally:
             if opened.tell():
                 with folder.file_appearing(results) as aside:
-                    read(results, columns, later).to_parquet(aside, index=False)
+                    read(results, columns).to_parquet(aside, index=False)
                 opened.truncate(0)
 
 
-def read(results: Path, columns: Sequence[str], later: Mapping[str, Any] = NONE) -> DataFrame:
+def read(results: Path, columns: Sequence[str]) -> DataFrame:
     """All rows, including those in the journal of a killed process.
-
-    `later`: columns that older files lack, and the values of their rows.
 
     Raises `InputError` if the file is not such a table.
     """
@@ -74,7 +64,6 @@ def read(results: Path, columns: Sequence[str], later: Mapping[str, Any] = NONE)
             frame = pd.read_parquet(results)
         except Exception as failure:  # the type depends on pandas' Parquet engine
             raise InputError(f"{results} cannot be read as a Parquet file: {failure}") from None
-        frame = frame.assign(**{name: value for name, value in later.items() if name not in frame.columns})
         missing = [column for column in columns if column not in frame.columns]
         if missing:
             raise InputError(f"{results} is not a file of such results: it has no column {missing[0]!r}")

@@ -17,7 +17,7 @@ from hierdp.errors import InputError, unknown_name
 from hierdp.execution import folder
 from hierdp.forecasting.reconciler import Reconciler
 from hierdp.forecasting.tables import numbers, summing_of
-from hierdp.tables.sources import quietly, read
+from hierdp.tables.sources import in_zones, quietly, read
 
 VALUES = 1 << 22
 """Forecasts in memory at once, unless one date has more."""
@@ -65,8 +65,8 @@ def reconcile_file(
     with folder.file_appearing(out) as aside, ExitStack() as stack:
         writer: Any = None
         schema = None
-        for rows in _by_dates(read(forecasts), time_col, id_col):
-            frame = rows.to_pandas()
+        for rows in _by_dates(read(forecasts, local=False), time_col, id_col):
+            frame = in_zones(rows, forecasts).to_pandas()
             if forecasts.suffix.lower() == ".csv":
                 frame = numbers(frame, id_col, time_col)
             made = reconciler.reconcile(frame, summing, Y_df=past, id_col=id_col, time_col=time_col)

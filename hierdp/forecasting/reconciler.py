@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from hierdp import execution
 from hierdp.errors import InputError, unknown_name
 from hierdp.forecasting.structure import Structure, structure_of
-from hierdp.forecasting.tables import as_pandas, like, summing_of, wide
+from hierdp.forecasting.tables import QUANTILES, like, long_of, models_in, names_of, summing_of
 from hierdp.mechanisms.weights import in_whole_numbers
 from hierdp.record.step import NotSolved
 from models import Certificate, ConstrainedInference, Model, NonNegativeInference, Reconciliation
@@ -143,7 +143,7 @@ class Reconciler:
         S : array or sparse matrix of 0 and 1, shape (series, bottom)
             The summing matrix; its last rows are the identity.
         y_hat : array, shape (series, dates)
-            Base forecasts; dates, samples and quantiles alike.
+            Base forecasts; dates and samples alike.
         y_insample, y_hat_insample : arrays, shape (series, observations), optional
             Past values and their in-sample forecasts, for "wls_var".
         tags : mapping of str to int arrays, optional
@@ -162,24 +162,29 @@ class Reconciler:
             If bounds leave no answer, or a proof fails.
         """
         if level is not None:
-            raise InputError(
-                "reconcile samples or quantiles as columns of their own: `level` is not supported"
-            )
+            raise InputError(f"the ends of intervals (`level`) are not supported: {QUANTILES}")
+        return {"mean": self._made(S, y_hat, y_insample, y_hat_insample, tags or {})}
+
+    def _made(
+        self, S: Any, y_hat: Any, past: Any, fitted: Any, tags: Mapping[str, Any], names: Any = None
+    ) -> NDArray[Any]:
+        """Reconciled forecasts; messages have the names of series, or their numbers."""
         structure = structure_of(S)
+        names = range(structure.series) if names is None else names
         base = np.asarray(y_hat, float)
         if base.ndim != 2 or base.shape[0] != structure.series:
             raise InputError(f"the forecasts have shape {base.shape}; there are {structure.series} series")
         if not np.isfinite(base).all():
             raise InputError(
-                f"a forecast of series {int(np.argwhere(~np.isfinite(base))[0, 0])} is not finite"
+                f"a forecast of series {names[int(np.argwhere(~np.isfinite(base))[0, 0])]!r} is not finite"
             )
-        weights, factors = self._weights(structure, y_insample, y_hat_insample)
+        weights, factors = self._weights(structure, past, fitted, names)
         fixed = np.zeros(structure.series, bool)
         for chosen in self.fixed:
-            if chosen not in (tags or {}):
-                raise InputError(unknown_name(str(chosen), [*(tags or {})], "no level"))
-            fixed[np.asarray((tags or {})[chosen], np.int64)] = True
-        return {"mean": self._solved(structure, base, weights, factors, fixed)}
+            if chosen not in tags:
+                raise InputError(unknown_name(str(chosen), [*tags], "no level"))
+            fixed[np.asarray(tags[chosen], np.int64)] = True
+        return self._solved(structure, base, weights, factors, fixed)
 
     __call__ = fit_predict
 
@@ -199,13 +204,15 @@ class Reconciler:
         Parameters
         ----------
         Y_hat_df : DataFrame of pandas or polars, or what else `hierdp.tables.read` takes
-            `id_col`, `time_col`, and a column of numbers for each model, sample or quantile.
+            `id_col`, `time_col`, and a column of numbers for each model or sample. Columns `target_col` and
+            ``cutoff`` stay as they are.
         S_df : DataFrame, SummingMatrix, or hierarchicalforecast's SMatrix
             A summing matrix, or the parents of series (columns `id_col` and ``parent``).
         tags : mapping of str to arrays of names, optional
             The series of each level, for `fixed`.
         Y_df : DataFrame, optional
-            Past values in `target_col`, and in-sample forecasts in the models' columns, for "wls_var".
+            Past values in `target_col`, and in-sample forecasts in the models' columns, for "wls_var", which
+            takes series of unequal length, and "mint_shrink".
 
         Returns
         -------
@@ -218,34 +225,30 @@ class Reconciler:
             As `fit_predict`.
         """
         summing = summing_of(S_df, id_col)
-        frame = as_pandas(Y_hat_df, id_col, time_col)
-        for column in (id_col, time_col):
-            if column not in frame:
-                raise InputError(unknown_name(column, list(frame.columns), "no column"))
+        given = long_of(Y_hat_df, summing.ids, id_col, time_col)
+        models = models_in(given.frame, id_col, time_col, target_col)
         place = {name: i for i, name in enumerate(summing.ids)}
-        rows = {level: [place[name] for name in names] for level, names in (tags or {}).items()}
+        rows = {}
+        for level, names in (tags or {}).items():
+            rows[level] = [place.get(name, -1) for name in names_of(names)]
+            if -1 in rows[level]:
+                strange = names_of(names)[rows[level].index(-1)]
+                raise InputError(
+                    f"level {level!r} of `tags`: " + unknown_name(strange, [*place], "no series")
+                )
         rows |= {name: [i] for name, i in place.items() if name in self.fixed and name not in rows}
-        models = [c for c in frame.columns if c not in (id_col, time_col, target_col)]
-        if not models:
-            raise InputError("the table has no columns of forecasts")
-        seen: Any = {} if Y_df is None else as_pandas(Y_df, id_col, time_col)
-        made, proofs = frame.copy(), []
+        known = None if Y_df is None else long_of(Y_df, summing.ids, id_col, time_col)
+        made, proofs = given.frame.copy(), []
         for model in models:
-            values, dates = wide(frame, summing.ids, model, id_col, time_col)
-            past = {}
+            past = (None, None)
             if self.insample:
-                if model not in seen:
+                if known is None or model not in known.frame:
                     raise InputError(
                         f'"{self.weights!s}" needs Y_df with the in-sample forecasts of {model!r}'
                     )
-                known = seen.dropna(subset=[target_col, model])
-                past = {
-                    "y_insample": wide(known, summing.ids, target_col, id_col, time_col)[0],
-                    "y_hat_insample": wide(known, summing.ids, model, id_col, time_col)[0],
-                }
-            found = self.fit_predict(summing.matrix, values, tags=rows, **past)["mean"]
-            at = frame[id_col].map(place).to_numpy(), dates.get_indexer(frame[time_col])
-            made[f"{model}/{self.name}"] = found[at]
+                past = known.wide(target_col, gaps=True), known.wide(model, gaps=True)
+            found = self._made(summing.matrix, given.wide(model), *past, rows, summing.ids)
+            made[f"{model}/{self.name}"] = found[given.series, given.date]
             proofs += self.certificates
         self.certificates = proofs
         return like(made, Y_hat_df)
@@ -280,12 +283,15 @@ class Reconciler:
         made[order] = found.reshape(base.shape)
         return series.with_values(made.swapaxes(0, 1))
 
-    def _weights(self, structure: Structure, past: Any, fitted: Any) -> tuple[Floats, Floats | None]:
+    def _weights(
+        self, structure: Structure, past: Any, fitted: Any, names: Any
+    ) -> tuple[Floats, Floats | None]:
         """The weights, and with a full covariance its factors."""
         if not isinstance(self.weights, str):
             weights = np.asarray(self.weights, float)
             if weights.shape != (structure.series,) or not (np.isfinite(weights) & (weights > 0)).all():
-                raise InputError(f"weights must be {structure.series} positive numbers")
+                shape = "" if weights.shape == (structure.series,) else f"; they have shape {weights.shape}"
+                raise InputError(f"weights must be {structure.series} positive numbers{shape}")
             return weights, None
         if self.weights == "ols":
             return np.ones(structure.series), None
@@ -294,17 +300,26 @@ class Reconciler:
         if past is None or fitted is None:
             raise InputError(f'"{self.weights}" needs past values and their in-sample forecasts')
         residuals = np.asarray(past, float) - np.asarray(fitted, float)
+        missing = np.isnan(residuals)
+        residuals, missing = residuals[:, ~missing.all(axis=0)], missing[:, ~missing.all(axis=0)]
         shrunk = self.weights == "mint_shrink"
+        if (lacking := missing.any(axis=1) if shrunk else missing.all(axis=1)).any():
+            what = (
+                "some past values or in-sample forecasts"
+                if shrunk
+                else "past values with in-sample forecasts"
+            )
+            advice = '"mint_shrink" needs those of all dates; "wls_var" does not' if shrunk else "give some"
+            raise InputError(f"series {names[int(lacking.argmax())]!r} lacks {what}: {advice}")
         if shrunk:
-            if np.isnan(residuals).any():
-                series = int(np.argwhere(np.isnan(residuals))[0, 0])
-                raise InputError(f'series {series} lacks past values: "mint_shrink" needs all of them')
+            if residuals.shape[1] < 2:
+                raise InputError('"mint_shrink" needs past values of at least two dates')
             share, residuals = shrinkage(residuals)
         variance = np.nanmean(residuals**2, axis=1)
         if not (variance > 0).all():
-            series = int(np.argmin(variance > 0))
+            name = names[int(np.argmin(variance > 0))]
             raise InputError(
-                f"the in-sample forecasts of series {series} are exact: give weights of your own"
+                f"the in-sample forecasts of series {name!r} are exact: give weights of your own"
             )
         if not shrunk:
             return np.asarray(1.0 / variance), None

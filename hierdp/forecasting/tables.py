@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,8 +13,9 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from hierdp.counts.hierarchy import factor
 from hierdp.errors import InputError, unknown_name
-from hierdp.tables.sources import read
+from hierdp.tables.sources import rows_of
 
 
 class SummingMatrix(NamedTuple):
@@ -59,7 +61,8 @@ def aggregate(
     Raises
     ------
     InputError
-        If a column is missing, or the last level has not all columns of the others.
+        If a column is missing, the last level has not all columns of the others, a row has no name, date or
+        value, or two series get the same name.
 
     Examples
     --------
@@ -70,35 +73,81 @@ def aggregate(
     >>> summing.matrix.toarray().astype(int).tolist()
     [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     """
-    frame = as_pandas(table)
-    for column in (*dict.fromkeys(c for level in spec for c in level), time_col, target_col):
+    names = list(dict.fromkeys(column for level in spec for column in level))
+    frame = as_pandas(table, *names, time_col)
+    for column in (*names, time_col, target_col):
         if column not in frame:
             raise InputError(unknown_name(column, list(frame.columns), "no column"))
-    missing = {column for level in spec for column in level} - set(spec[-1])
+    if frame.empty:
+        raise InputError("the table has no rows")
+    missing = set(names) - set(spec[-1])
     if missing:
         raise InputError(f"the last level has no column {sorted(missing)[0]!r}: it needs those of all others")
-    keys = frame[list(spec[-1])].drop_duplicates().sort_values(list(spec[-1]), ignore_index=True)
+    texts = pd.DataFrame({column: names_of(frame[column]) for column in spec[-1]}, dtype=object)
+    for column in spec[-1]:
+        if (empty := texts[column].isna()).any():
+            raise InputError(f"row {empty.argmax() + 1}, column {column!r}: the name is missing; give one")
+    keys = texts.drop_duplicates().sort_values(list(spec[-1]), ignore_index=True)
     parts, ids, tags = [], [], {}
     for level in spec:
-        names = keys[list(level)].astype(str).agg("/".join, axis=1)
-        kinds, place = np.unique(names, return_inverse=True)
+        of_level = keys[list(level)].drop_duplicates().agg("/".join, axis=1)
+        ids.append(np.sort(of_level.to_numpy(object)))
+        place = np.searchsorted(ids[-1], keys[list(level)].agg("/".join, axis=1).to_numpy(object))
         matrix = (np.ones(len(keys)), (place, np.arange(len(keys))))
-        parts.append(scipy.sparse.csr_matrix(matrix, (kinds.size, len(keys))))
-        tags["/".join(level)] = kinds
-        ids.append(kinds)
-    bottom = ids[-1]  # sorted by name, as the columns have to be
-    columns = np.argsort(keys[list(spec[-1])].astype(str).agg("/".join, axis=1).to_numpy())
-    summing = SummingMatrix(scipy.sparse.vstack(parts, "csr")[:, columns], np.concatenate(ids))
-    if np.unique(summing.ids).size < summing.ids.size:
-        values, count = np.unique(summing.ids, return_counts=True)
+        parts.append(scipy.sparse.csr_matrix(matrix, (ids[-1].size, len(keys))))
+        tags["/".join(level)] = ids[-1]
+    # The columns are sorted by name, as the rows of the bottom are.
+    summing = SummingMatrix(scipy.sparse.vstack(parts, "csr")[:, np.argsort(place)], np.concatenate(ids))
+    values, count = np.unique(summing.ids, return_counts=True)
+    if (count > 1).any():
         raise InputError(f"two series are called {values[count > 1][0]!r}: rename one, or a level's values")
-    names = frame[list(spec[-1])].astype(str).agg("/".join, axis=1)
-    wide = frame.assign(**{id_col: names}).pivot_table(target_col, id_col, time_col, "sum", observed=True)
-    held = summing.matrix @ wide.loc[bottom].to_numpy()
-    made = pd.DataFrame(held, pd.Index(summing.ids, name=id_col), wide.columns)
-    long = made.reset_index().melt(id_col, var_name=time_col, value_name=target_col)
-    long[time_col] = long[time_col].astype(frame[time_col].dtype)
+    series = place[texts.groupby(list(spec[-1])).ngroup()]  # the groups are sorted, as `keys` is
+    date, dates = _dates(frame[time_col], ids[-1][series], time_col)
+    held = numbers_in(frame, target_col)
+    if np.isnan(held).any():
+        row = int(np.isnan(held).argmax())
+        where = f"series {ids[-1][series[row]]!r} has no {target_col!r} for {time_col} "
+        raise InputError(f"{where}{_said(dates[date[row]])}: give the value, or remove the row")
+    sums, rows = (
+        summing.matrix @ scipy.sparse.coo_matrix((each, (series, date)), (len(keys), dates.size)).toarray()
+        for each in (held, np.ones(held.size))
+    )
+    at, there = np.nonzero(rows.T)  # a series has the dates on which a part of it has a row
+    long = pd.DataFrame({id_col: summing.ids[there], time_col: dates.take(at), target_col: sums[there, at]})
     return like(long, table), summing, tags
+
+
+def names_of(values: Any) -> Any:
+    """Names as text, None where missing. Whole numbers are the same as their digits: 1, 1.0 and "1"."""
+    codes, texts = factor(values)
+    return np.array([*texts, None], dtype=object)[codes]
+
+
+def numbers_in(frame: Any, column: Any) -> Any:
+    """A column as floats; NaN where a value is missing.
+
+    Raises
+    ------
+    InputError
+        If it contains text, booleans or dates.
+    """
+    found = pd.api.types.infer_dtype(frame[column], skipna=True)
+    if found not in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
+        kind = {"boolean": "booleans", "string": "text"}.get(found, found)
+        raise InputError(f"column {column!r} contains {kind}; expected numbers. Convert it, or leave it out")
+    return frame[column].to_numpy(float, na_value=np.nan)
+
+
+def _dates(column: Any, series: Any, time_col: str) -> tuple[Any, Any]:
+    """The position of each row's date, and the dates in order."""
+    date, dates = pd.factorize(column, sort=True)
+    if (date < 0).any():
+        raise InputError(f"a row of series {series[(date < 0).argmax()]!r} has no {time_col}: give one")
+    return date, dates
+
+
+def _said(date: Any) -> Any:
+    return names_of([date])[0]
 
 
 def summing_of(given: Any, id_col: str) -> SummingMatrix:
@@ -113,70 +162,145 @@ def summing_of(given: Any, id_col: str) -> SummingMatrix:
         If it is none of these, or a series is above itself.
     """
     if isinstance(given, SummingMatrix):
-        return given
+        return SummingMatrix(given.matrix, names_of(given.ids))
     if hasattr(given, "row_labels") and hasattr(given, "to_csr"):
-        return SummingMatrix(given.to_csr(), np.asarray(given.row_labels))
+        return SummingMatrix(given.to_csr(), names_of(given.row_labels))
     frame = as_pandas(given, id_col)
-    if set(frame.columns) == {id_col, "parent"}:
-        return _of_parents(frame.dropna(subset=[id_col]), id_col)
+    if {column for column in frame if not _INDEX.match(str(column))} == {id_col, "parent"}:
+        return _of_parents(names_of(frame[id_col]), names_of(frame["parent"]), id_col)
     if id_col in frame:
         frame = frame.set_index(id_col)
     for column in frame:
         if not pd.api.types.is_numeric_dtype(frame[column]):
             raise InputError(f"column {column!r} of the summing matrix contains text; expected 0 and 1")
-    return SummingMatrix(scipy.sparse.csr_matrix(frame.to_numpy(dtype=float)), frame.index.to_numpy())
+    return SummingMatrix(scipy.sparse.csr_matrix(frame.to_numpy(dtype=float)), names_of(frame.index))
 
 
-def _of_parents(frame: Any, id_col: str) -> SummingMatrix:
+def _of_parents(child: Any, parent: Any, id_col: str) -> SummingMatrix:
     """The series in order of their first rows, those of the bottom last; each sums all below it once."""
-    links = frame.dropna(subset=["parent"])
-    names = pd.unique(pd.concat([links.parent, frame[id_col]]).astype(str))
-    inner = pd.Series(names).isin(links.parent.astype(str)).to_numpy()
-    ids = np.concatenate([names[inner], names[~inner]])
-    place = pd.Series(np.arange(ids.size), ids)
-    rows, columns = (place[links[name].astype(str)].to_numpy() for name in ("parent", id_col))
-    step = scipy.sparse.csr_matrix((np.ones(len(links)), (rows, columns)), (ids.size, ids.size))
+    if (empty := pd.isna(child)).any():
+        raise InputError(f"row {empty.argmax() + 1} of the table of parents has no {id_col}: give one")
+    linked = ~pd.isna(parent)
+    names = pd.unique(np.concatenate([parent[linked], child]))
+    inner = np.isin(names, parent[linked])
+    ids = pd.Index(np.concatenate([names[inner], names[~inner]]), dtype=object)
+    rows, columns = (ids.get_indexer(ends[linked]) for ends in (parent, child))
+    step = scipy.sparse.csr_matrix((np.ones(rows.size), (rows, columns)), (ids.size, ids.size))
     reached = scipy.sparse.identity(ids.size, format="csr")
     for _ in range(ids.size):
         further = (reached + step @ reached).sign()
         if further.nnz == reached.nnz:
-            return SummingMatrix(reached[:, inner.sum() :], ids)
+            break
         reached = further
         if (loop := (step @ reached).diagonal()).any():
             raise InputError(f"series {ids[loop.argmax()]!r} is its own parent, or its parent's")
-    return SummingMatrix(reached[:, inner.sum() :], ids)
+    return SummingMatrix(reached[:, inner.sum() :], ids.to_numpy())
 
 
-def wide(frame: Any, ids: Any, column: str, id_col: str, time_col: str) -> tuple[Any, Any]:
-    """A column of a long table as an array, shape (series, dates); and the dates.
+class Long(NamedTuple):
+    """A table with a row for each series and date.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    ids : array of str
+        The series of the summing matrix.
+    series, date : int arrays
+        The positions of each row's series in `ids` and of its date in `dates`.
+    dates : Index
+    time_col : str
+    """
+
+    frame: Any
+    ids: Any
+    series: Any
+    date: Any
+    dates: Any
+    time_col: str
+
+    def wide(self, column: str, gaps: bool = False) -> Any:
+        """A column as an array, shape (series, dates); with `gaps`, missing values are NaN.
+
+        Raises
+        ------
+        InputError
+            If a value is missing, or not a number.
+        """
+        values = np.full((self.ids.size, self.dates.size), np.nan)
+        values[self.series, self.date] = numbers_in(self.frame, column)
+        if not gaps and (empty := np.isnan(values)).any():
+            absent = np.bincount(self.series, minlength=self.ids.size) == 0
+            if absent.any():
+                first = self.ids[absent.argmax()]
+                raise InputError(f"{absent.sum()} series have no forecasts, the first of them {first!r}")
+            i, t = np.argwhere(empty)[0]
+            date = _said(self.dates[t])
+            raise InputError(f"series {self.ids[i]!r} has no {column!r} for {self.time_col} {date}")
+        return values
+
+
+def long_of(given: Any, ids: Any, id_col: str, time_col: str) -> Long:
+    """A long table, with its rows' places among the series.
 
     Raises
     ------
     InputError
-        If a series or a value is missing, twice there, or not a number.
+        If a column is missing, a row has no date or an unknown series, or a series has two rows for a date.
     """
-    if not pd.api.types.is_numeric_dtype(frame[column]):
-        raise InputError(f"column {column!r} contains text; expected numbers")
-    if frame[time_col].isna().any():
+    frame = as_pandas(given, id_col, time_col)
+    for column in (id_col, time_col):
+        if column not in frame:
+            raise InputError(unknown_name(column, list(frame.columns), "no column"))
+    names = names_of(frame[id_col])
+    series = pd.Index(ids, dtype=object).get_indexer(names)
+    if (series < 0).any():
+        strange = names[(series < 0).argmax()]
         raise InputError(
-            f"a row of series {frame.loc[frame[time_col].isna(), id_col].iloc[0]!r} has no {time_col}"
-        )
-    doubled = frame.duplicated([id_col, time_col])
+            f"a row has no {id_col}: give one" if strange is None
+            else f"series {strange!r} is not in the summing matrix"
+        )  # fmt: skip
+    date, dates = _dates(frame[time_col], names, time_col)
+    doubled = pd.Series(series * dates.size + date).duplicated()
     if doubled.any():
-        row = frame[doubled].iloc[0]
-        raise InputError(f"series {row[id_col]!r} has two rows for {time_col} {row[time_col]}")
-    unknown = frame.loc[~frame[id_col].isin(ids), id_col]
-    if len(unknown):
-        raise InputError(f"series {unknown.iloc[0]!r} is not in the summing matrix")
-    table = frame.pivot(index=id_col, columns=time_col, values=column)
-    absent = pd.Index(ids).difference(table.index)
-    if len(absent):
-        raise InputError(f"{len(absent)} series have no forecasts, the first of them {absent[0]!r}")
-    values = table.loc[ids].to_numpy(dtype=float)
-    if np.isnan(values).any():
-        i, t = np.argwhere(np.isnan(values))[0]
-        raise InputError(f"series {ids[i]!r} has no {column!r} for {time_col} {table.columns[t]}")
-    return values, table.columns
+        row = int(doubled.argmax())
+        what = f"series {names[row]!r} has two rows for {time_col} {_said(dates[date[row]])}"
+        folds = CUTOFF in frame and frame[CUTOFF].nunique() > 1
+        raise InputError(f"{what}: reconcile each {CUTOFF!r} by itself" if folds else what)
+    return Long(frame, ids, series, date, dates, time_col)
+
+
+CUTOFF = "cutoff"
+"""The column of a table of cross-validation that tells its folds apart; it is left as it is."""
+
+_INDEX = re.compile(r"(index|level_\d+|Unnamed: \d+|__index_level_\d+__)$")
+_QUANTILE = re.compile(
+    r"(.*[-_. ])?((lo|hi)[-_]?\d+(\.\d+)?|lower|upper|(q|p|quantile)[-_]?(0?\.\d+|\d\d))$|0?\.\d+$", re.I
+)
+
+
+def models_in(frame: Any, *others: str) -> list[Any]:
+    """The columns of forecasts: all but `others` and `CUTOFF`.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one is an index, or an end of an interval or a quantile, judged by its name.
+    """
+    models = [column for column in frame if column not in (*others, CUTOFF)]
+    if not models:
+        raise InputError("the table has no columns of forecasts")
+    for model in map(str, models):
+        if _INDEX.match(model):
+            raise InputError(f"column {model!r} is an index, not a forecast: leave it out")
+        if _QUANTILE.match(model):
+            raise InputError(f"column {model!r} is a quantile or an end of an interval: {QUANTILES}")
+    return models
+
+
+QUANTILES = (
+    "reconciled one by one, these may cross. Reconcile samples, each in a column, and take the quantiles of "
+    "the result"
+)
 
 
 def as_pandas(table: Any, *names: str) -> Any:
@@ -186,15 +310,22 @@ def as_pandas(table: Any, *names: str) -> Any:
     """
     if isinstance(table, pd.DataFrame):
         return table
-    frame = read(table).to_pandas()
-    if isinstance(table, str | Path) and ".csv" in Path(table).suffixes:
+    frame = rows_of(table).to_pandas()
+    if isinstance(table, str | Path) and Path(table).suffix.lower() == ".csv":
         return numbers(frame, *names, "parent")
     return frame
 
 
 def numbers(frame: Any, *names: str) -> Any:
-    """A table of texts whose columns are numbers, if they can be, but for those named."""
+    """A table of texts whose columns are numbers, if they can be, but for those named.
+
+    Where all names end in ".0", a gap had made them floats before they were written.
+    """
     frame = frame.copy()
+    for column in frame.columns.intersection(names):
+        given = frame[column].dropna()
+        if len(given) and given.str.fullmatch(r"-?\d+\.0").all():
+            frame[column] = frame[column].str.removesuffix(".0")
     for column in frame.columns.difference(names):
         with suppress(ValueError):
             frame[column] = pd.to_numeric(frame[column]).astype(float)

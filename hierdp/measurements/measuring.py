@@ -7,7 +7,7 @@ recorded measurements, and gives the same release.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -164,8 +164,6 @@ class Pieces(Protocol):
 class Recorded:
     """Has recorded answers, which it gives only to the queries that they answer, in their order.
 
-    - untested: names of queries whose answers are not all known: their noise is not tested.
-
     - measured: the number of measurements that the mechanism has asked for.
     - ended: whether it has asked for all of them, and no more.
     - redundant: what was measured twice; known at the end.
@@ -173,8 +171,7 @@ class Recorded:
       none.
     """
 
-    def __init__(self, measurements: Pieces, untested: Collection[str] = ()) -> None:
-        self._untested = untested
+    def __init__(self, measurements: Pieces) -> None:
         self._spends, self._left = measurements.spends, measurements.pieces()
         self._next = next(self._left, None)
         self._answered: list[tuple[Query, Measurement]] = []
@@ -199,7 +196,7 @@ class Recorded:
         if query.allowed is not None and not query.allowed(answers):
             raise OtherQuery(f"an answer to {query.name!r} is not among its candidates")
         found = Measurement(spend, answers)
-        if (query.groups is not None or query.cells is not None) and query.name not in self._untested:
+        if query.groups is not None or query.cells is not None:
             self._answered.append((query, found))
         if query.parents is not None:
             self.redundant.append(of_parents(query.parents, self._before, found))
@@ -266,9 +263,6 @@ class Recorded:
 
     def _compared(self, query: Query, spend: Spend, parts: Iterable[Ints]) -> Iterator[Ints]:
         """The same parts, which are compared with what else is known of their noise."""
-        if query.name in self._untested:
-            yield from parts
-            return
         level = None
         if query.level is not None:
             alike = b"" if query.cells is None else query.cells.tobytes()
@@ -317,7 +311,7 @@ def _differs(query: Query, spend: Spend) -> str:
     if loss is None or not math.isclose(loss, query.loss, rel_tol=CLOSE):
         return f"{query.name!r} has {query.loss:.9g} of the budget, but the manifest says {loss}"
     delta, claimed = query.delta, spend.delta
-    if (delta is None) != (claimed is None) or not (claimed or 0) >= (delta or 0) * (1 - CLOSE):
+    if (delta is None) != (claimed is None) or not math.isclose(claimed or 0, delta or 0, rel_tol=CLOSE):
         return f"{query.name!r} costs a δ of {delta or 0:.9g}, but the manifest says {claimed}"
     return ""
 

@@ -420,7 +420,7 @@ def answered(release: Written, ask: Callable[[Recorded], Asked]) -> Asked:
     Raises `InputError` if the release has no measurements, or others than the mechanism's.
     """
     if release.measurements is None:
-        raise unknown(release, "the release has no measurements.parquet; release again with this version")
+        raise unknown(release, "the release has no measurements.parquet")
     try:
         return ask(Recorded(release.measurements))
     except OtherQuery as other:

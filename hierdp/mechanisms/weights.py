@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hierdp.errors import InputError
 from models import Tree
 from models.arithmetic.arrays import Floats, Ints
-from models.witnesses.node_prices import NEVER
+from models.check.reader import NEVER
 
 FINENESS = 1_000
 """The smallest whole weight, if costs leave room for it: then weights have three digits or more."""

@@ -90,9 +90,7 @@ def size_run_errors(tree: Tree, levels: Sequence[str], true: Runs, released: Run
     return pd.DataFrame(rows)
 
 
-def omniscient(
-    tree: Tree, levels: Sequence[str], true: Runs, epsilon: float, shares: Sequence[float] | None = None
-) -> DataFrame:
+def omniscient(tree: Tree, levels: Sequence[str], true: Runs, epsilon: float) -> DataFrame:
     """The expected error per node of an omniscient method that knows which sizes occur (§6.2), per level.
 
     Laplace noise of scale 1/ε on each non-zero count, with ε the level's share, has standard deviation √2/ε.
@@ -101,7 +99,7 @@ def omniscient(
     import pandas as pd
 
     rows = []
-    for number, (name, share) in enumerate(zip(levels, split(epsilon, len(levels), shares), strict=True)):
+    for number, (name, share) in enumerate(zip(levels, split(epsilon, len(levels)), strict=True)):
         distinct = float(np.mean(true.distinct[tree.nodes_of(number)]))
         rows.append({"level": number, "name": name, "emd_per_region": distinct * math.sqrt(2) / share})
     return pd.DataFrame(rows)

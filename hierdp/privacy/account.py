@@ -16,15 +16,21 @@ parts, both rules hold for such adaptive choices (Rogers, Roth, Ullman & Vadhan 
 They also hold together: outcomes that end under the first rule are bounded by e^ε each, and all others by the
 second rule, whose sums can only have grown. Outside events whose probability is at most the part set aside,
 releases that spend δ are as pure ones (Kairouz, Oh & Viswanath 2015).
+
+ε and δ are added as the decimals that were typed, without rounding: three releases of ε = 0.1 cost 0.3. A
+float differs from its decimal by at most 2⁻⁵³ of it; scales of noise are larger than needed by more than that
+(`hierdp.privacy.noise.UPWARDS`), so that a release costs at most its decimal.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike
@@ -36,18 +42,20 @@ from hierdp.privacy import chain
 from hierdp.privacy.budget import check_delta, check_epsilon
 from hierdp.privacy.conversion import best_order, divergence_of
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.rounding import below
+from hierdp.privacy.rounding import below, typed
 from hierdp.privacy.whom import COUNT, PERSON, ROW, Whom
 
-TERMS_OF_FORMAT_1 = "data", "epsilon", "delta", "set_aside", "unit", "replaces"
 FIRST_LINE = 65_536
 """Bytes of a file that are read to tell whether it is an account."""
 
-FORMAT = 2
-"""Of an account that names the column of its persons or numbers; in format 1 that is not recorded."""
+FORMAT = 1
+"""The format of an account, which its first line names."""
 
 OPENED, CHARGED, WRITTEN, FAILED = "opened", "charged", "written", "failed"
 """The states that a line of the file can record."""
+
+STAYS_CHARGED = "stays charged"
+"""In a note on every failure after a charge."""
 
 NOT_FINISHED = "not finished"
 """The state of a release that is charged and neither written nor failed: it still runs, or was killed."""
@@ -64,7 +72,6 @@ class Terms:
     - replaces: whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
     - column: the column that names the person of each row; without it, persons are those of releases in which
       no column names them, such as ``top-down --trips``. Or the column of numbers.
-    - recorded: whether the account says which column it is. Accounts of format 1 do not.
     """
 
     data: str
@@ -74,7 +81,6 @@ class Terms:
     unit: str = ROW
     replaces: bool = False
     column: str | None = None
-    recorded: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, str) or not self.data.strip():
@@ -159,18 +165,6 @@ class Statement:
         return [charge.loss for charge in self.charges]
 
     @property
-    def whom(self) -> Whom | None:
-        """Whom it protects: by its terms, or, if these do not say, by its charges; None if none says."""
-        if self.terms.recorded:
-            return self.terms.whom
-        return next((loss.whom for loss in self.losses if loss.recorded), None)
-
-    @property
-    def unrecorded(self) -> list[int]:
-        """The entries whose charges do not say by which column they protect."""
-        return [charge.entry for charge in self.charges if not charge.loss.recorded]
-
-    @property
     def divergence(self) -> Fraction:
         """The sum of all Rényi divergences."""
         return sum((Fraction(loss.divergence(self.order)) for loss in self.losses), Fraction(0))
@@ -187,17 +181,17 @@ class Statement:
         """The sum of ε, if all losses are pure."""
         if any(loss.rho is not None for loss in self.losses):
             return None
-        return sum((Fraction(loss.epsilon or 0) for loss in self.losses), Fraction(0))
+        return sum((typed(loss.epsilon or 0) for loss in self.losses), Fraction(0))
 
     @property
     def taken(self) -> Fraction:
         """The δ that releases spent by themselves."""
-        return sum((Fraction(loss.delta) for loss in self.losses), Fraction(0))
+        return sum((typed(loss.delta) for loss in self.losses), Fraction(0))
 
     @property
     def share(self) -> float:
         """The share of the budget that is spent, by the rule that leaves more."""
-        parts = [] if self.pure is None else [self.pure / Fraction(self.terms.epsilon)]
+        parts = [] if self.pure is None else [self.pure / typed(self.terms.epsilon)]
         if self.terms.rest and self.allowed > 0:
             parts.append(self.divergence / self.allowed)
         return float(min(parts))
@@ -206,7 +200,7 @@ class Statement:
     def left_epsilon(self) -> float:
         """The largest ε of a further pure release: by the first rule, or the second if some ρ was spent."""
         if self.pure is not None:
-            return max(0.0, below(Fraction(self.terms.epsilon) - self.pure))
+            return max(0.0, below(typed(self.terms.epsilon) - self.pure, typed))
         return max(0.0, below(self.allowed - self.divergence))  # its divergence is at most its ε
 
     @property
@@ -220,13 +214,13 @@ class Statement:
     @property
     def left_delta(self) -> float:
         """The rest of the δ that was set aside."""
-        return below(Fraction(self.terms.set_aside) - self.taken)
+        return below(typed(self.terms.set_aside) - self.taken, typed)
 
     def holds(self) -> bool:
         """Whether the charges are within the budget."""
-        if self.taken > Fraction(self.terms.set_aside):
+        if self.taken > typed(self.terms.set_aside):
             return False
-        within = self.pure is not None and self.pure <= Fraction(self.terms.epsilon)
+        within = self.pure is not None and self.pure <= typed(self.terms.epsilon)
         return within or (bool(self.terms.rest) and self.divergence <= self.allowed)
 
     def with_charge(self, loss: Loss) -> Statement:
@@ -284,6 +278,8 @@ class Account:
         InputError
             If it does not fit, or the account is for other data or another unit, or cannot be written to.
         """
+        if not self.path.exists():
+            raise InputError(f"there is no account {self.path}; open one with `{_opening(self, data, loss)}`")
         with chain.appending(self.path) as (entries, _):
             self._checked_loss(entries, loss, data)
 
@@ -331,13 +327,19 @@ class Entry:
     def __init__(self, account: Account, line: Mapping[str, Any], data: str) -> None:
         self.account, self.data = account, data
         self.number, self.digest = int(line["entry"]), str(line["digest"])
+        loss = Loss.from_dict(line["loss"]).in_words
+        self.stays_charged = f"entry {self.number} of {account.path} {STAYS_CHARGED}, {loss}"
 
     def written(self, fingerprint: str) -> None:
         """Record that the release is in a folder, which is about to be renamed to its name."""
         self.account.add(WRITTEN, self.number, fingerprint=fingerprint)
 
     def failed(self, failure: BaseException) -> None:
-        """Record a failure after the charge. If that cannot be written, the release stays "not finished"."""
+        """Record a failure after the charge, and note on it what stays charged.
+
+        If that cannot be written, the release stays "not finished".
+        """
+        failure.add_note(self.stays_charged)
         with suppress(OSError, InputError):
             self.account.add(FAILED, self.number, why=type(failure).__name__)
 
@@ -356,22 +358,45 @@ class Entry:
 
 
 def accounts_beside(source: Any) -> Iterator[Path]:
-    """The accounts in the folder of a file that are for it, or for a data set that is not a file there.
+    """The accounts in the folder of a table's files that are for one, or for data that are not a file there.
 
-    Of a symbolic link, also those in the folder of the file that it leads to.
+    - source: a file, or an object with `files_read`, such as a `Database`; other tables have no files.
+
+    Of a symbolic link, also those in the folder of the file that it leads to. Hard links are one file.
     """
-    if not isinstance(source, str | PathLike) or not Path(source).is_file():
-        return
-    given, found = Path(source).absolute(), set[Path]()
-    for path in (given, given.resolve()):
-        for other in sorted(path.parent.iterdir()):
-            name = _account_of(other)
-            theirs = name is not None and (
-                name in (path.name, path.stem) or not (other.parent / name).exists()
-            )
-            if theirs and other.resolve() not in found:
-                found.add(other.resolve())
-                yield other
+    if isinstance(source, str | PathLike):
+        files = [Path(source)]
+    else:
+        read = getattr(source, "files_read", None)
+        files = read() if callable(read) else []
+    found = set[Path]()
+    for given in files:
+        if not given.is_file():
+            continue
+        for path in (given.absolute(), given.resolve()):
+            for other, name in _accounts_in(path.parent):
+                is_other_file = os.path.exists(path.parent / name)
+                theirs = _same_data(name, path.name, path.parent) or not is_other_file
+                if theirs and other.resolve() not in found:
+                    found.add(other.resolve())
+                    yield other
+
+
+def _accounts_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The accounts in a folder, with the names of their data sets."""
+    for path in sorted(folder.iterdir()):
+        name = _account_of(path)
+        if name is not None:
+            yield path, name
+
+
+def _same_data(one: str, other: str, folder: Path) -> bool:
+    """Whether two names are those of one data set: the same, of one file, or a file's without its suffix."""
+    paths = folder / one, folder / other
+    there = [os.path.isfile(path) for path in paths]
+    if one == other or (all(there) and paths[0].samefile(paths[1])):
+        return True
+    return (there[0] and paths[0].stem == other) or (there[1] and paths[1].stem == one)
 
 
 def _account_of(path: Path) -> str | None:
@@ -390,24 +415,73 @@ def _account_of(path: Path) -> str | None:
     return str(line["data"]) if named else None
 
 
-def refuse_uncharged(source: Any, without: str | None) -> None:
-    """Refuse a release that is charged to no account, although one lies beside its table.
+def refuse_protected(source: Any, public: str | None, account: str | Path | None = None) -> None:
+    """Refuse to read a table that has an account without charging it. Whatever reads a table calls this.
 
-    - source: the table; see `accounts_beside`.
-    - without: why it is not charged; then it is not refused.
+    - source: the table; see `accounts_beside`. None: no table.
+    - public: why it is public although it has an account; then it is not refused.
+    - account: its account, if it is known.
 
     Raises `InputError` if there is an account and no reason, or the reason is not a text.
     """
-    if without is not None:
-        if not isinstance(without, str) or not without.strip():
-            raise InputError("`without_account` is the reason for charging no account, in words")
+    _check_reason("public", "why the data are public", public)
+    if account is not None:
+        Account(account).statement()  # which checks that it is one
+    found = next(accounts_beside(source), None) if account is None else Path(account)
+    if found is not None and public is None:
+        raise InputError(
+            f"these data have an account, {found}, so they are to be protected: what is chosen by them "
+            "without a charge reveals something that no budget covers. Use public data; if these are public, "
+            "say why (`public=REASON`)"
+        )
+
+
+def _check_reason(name: str, what: str, given: Any) -> None:
+    if given is not None and (not isinstance(given, str) or not given.strip()):
+        raise InputError(f"`{name}` is {what}, in words")
+
+
+def refuse_uncharged(source: Any, without: str | None, account: Account | None = None) -> None:
+    """Refuse a release that is not charged to an account that lies beside its table.
+
+    - source: the table; see `accounts_beside`.
+    - without: why it is not charged; then it is not refused.
+    - account: the account that it is charged to, if any. Then a reason has to name every other one.
+
+    Raises `InputError` if there is such an account and no reason, or the reason is not a text.
+    """
+    _check_reason("without_account", "the reason for charging no account", without)
+    if account is not None:
+        ours = account.path
+        others = [one for one in accounts_beside(source) if not (ours.exists() and one.samefile(ours))]
+        if without is not None and not others:
+            raise InputError("the release is charged to an account: leave out `without_account`")
+        if unnamed := [one for one in others if one.name not in (without or "")]:
+            raise InputError(
+                f"these data have another account, {unnamed[0]}: charge the release to it "
+                f"(`account={unnamed[0]}`), or give a reason that names {unnamed[0].name} "
+                "(`without_account=REASON`), which the manifest then says"
+            )
         return
-    found = next(accounts_beside(source), None)
-    if found is not None:
+    if without is None and (found := next(accounts_beside(source), None)) is not None:
         raise InputError(
             f"these data have an account, {found}: charge the release to it (`account={found}`), or say why "
             "not (`without_account=REASON`), which the manifest then says"
         )
+
+
+def _refuse_second(path: Path, data: str) -> None:
+    """Refuse to open a second account for data: its releases would not be charged to the first."""
+    folder = path.absolute().parent
+    if not folder.is_dir() or os.path.lexists(path):
+        return  # `chain.create` says so
+    for where in {folder} if os.path.isfile(folder / data) else {folder, Path.cwd()}:
+        for other, name in _accounts_in(where):
+            if _same_data(name, data, where):
+                raise InputError(
+                    f"{data!r} has an account, {other}, and one account limits what all its releases cost: "
+                    "charge them to it. If it is no longer in use, move it away"
+                )
 
 
 def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0, **terms: Any) -> Account:
@@ -427,28 +501,33 @@ def open_account(path: str | Path, data: str, epsilon: float, delta: float = 0.0
     Raises
     ------
     InputError
-        If a term is out of its range, or no file can be created there.
+        If a term is out of its range, the data have an account there, or no file can be created.
     """
     agreed = Terms(data, epsilon, delta, **terms)
+    _refuse_second(Path(path), data)
     order = str(best_order(agreed.epsilon, agreed.rest)) if agreed.rest else "0"
-    about = {name: getattr(agreed, name) for name in Terms.__dataclass_fields__ if name != "recorded"}
     named = {"kind": OPENED, "format": FORMAT, "id": secrets.token_hex(8)}
-    chain.create(Path(path), {**named, **about, "order": order})
+    chain.create(Path(path), {**named, **asdict(agreed), "order": order})
     return Account(path, data)
 
 
 def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
     """The statement that follows from the lines of an account.
 
-    Raises `InputError` if they are not the lines of an account.
+    Raises `InputError` if they are not the lines of an account, or its format is another one.
     """
+    first: chain.Entry = entries[0] if entries else {}
+    if first.get("kind") == OPENED and first.get("format") != FORMAT:
+        found = repr(first.get("format"))[:40]
+        raise InputError(
+            f"{path} is an account of the format {found}; this version of hierdp reads the format {FORMAT}: "
+            "use the version that opened it"
+        )
     try:
         first, *others = entries
-        if first["kind"] != OPENED or first["format"] not in (1, FORMAT):
+        if first["kind"] != OPENED:
             raise ValueError
-        recorded = first["format"] == FORMAT
-        names = [*TERMS_OF_FORMAT_1, *(["column"] if recorded else [])]
-        terms = Terms(**{name: first[name] for name in names}, recorded=recorded)
+        terms = Terms(**{field.name: first[field.name] for field in fields(Terms)})
         charges: dict[int, Charge] = {}
         for line in others:
             if line["kind"] == CHARGED:
@@ -460,7 +539,7 @@ def _statement(path: Path, entries: Sequence[chain.Entry]) -> Statement:
                 raise ValueError
         order = Decimal(first["order"])
     except (ValueError, KeyError, TypeError, ArithmeticError):
-        raise InputError(f"{path} is not an account of this version of hierdp") from None
+        raise InputError(f"{path} is not an account") from None
     return Statement(terms, order, tuple(charges.values()), entries[-1]["digest"])
 
 
@@ -479,7 +558,7 @@ def _loss_by_terms(now: Statement, loss: Loss, data: str | None, path: Path) -> 
             f"{path} is an account for {terms.data!r}, but {data!r} is to be released. If both contain the "
             "same people, give the account's name (`data`)"
         )
-    _check_whom(now, loss.whom, path)
+    _check_whom(terms.whom, loss.whom, path)
     if terms.replaces:
         return loss.of_a_replacement()
     if loss.replaces:
@@ -490,15 +569,7 @@ def _loss_by_terms(now: Statement, loss: Loss, data: str | None, path: Path) -> 
     return loss
 
 
-def _check_whom(now: Statement, whom: Whom, path: Path) -> None:
-    ours, old = now.whom, {ROW: (ROW, COUNT), PERSON: (PERSON,)}
-    if ours is None:
-        if whom.unit not in old[now.terms.unit]:
-            raise InputError(
-                f"{path} protects a {now.terms.unit} (opened before accounts named a column), but this "
-                f"release protects {whom.name}: their losses cannot be added. Open an account for that"
-            )
-        return
+def _check_whom(ours: Whom, whom: Whom, path: Path) -> None:
     if whom.key == ours.key:
         return
     how = {
@@ -508,16 +579,35 @@ def _check_whom(now: Statement, whom: Whom, path: Path) -> None:
     }
     raise InputError(
         f"{path} protects {ours.name}, but this release protects {whom.name}: their losses cannot be added. "
-        f"For this account, {how[ours.unit]}; or open an account for the other"
+        f"For this account, {how[ours.unit]}"
     )
 
 
+def _opening(account: Account, data: str | None, loss: Loss) -> str:
+    """The command that opens an account for releases such as one of this loss."""
+    named = account.data or data or "NAME"
+    words = ["hierdp account open", shlex.quote(str(account.path)), "--data", shlex.quote(named)]
+    if loss.unit != ROW:
+        column = f"--{loss.unit} {shlex.quote(loss.column or loss.counts or '')}"
+        words.append(column if loss.column or loss.unit == COUNT else f"--unit {loss.unit}")
+    words.append("--epsilon NUMBER")
+    words += ["--delta NUMBER"] if loss.rho is not None or loss.delta else []
+    words += ["--set-aside NUMBER"] if loss.delta else []
+    return " ".join([*words, "--replaces"] if loss.replaces else words)
+
+
 def _left_in_words(now: Statement, loss: Loss) -> str:
-    if Fraction(loss.delta) > Fraction(now.left_delta):
-        return (
-            f"δ = {now.left_delta:g} left of the part set aside, and this release spends "
-            f"{loss.delta:g} by itself"
-        )
+    if loss.delta > now.left_delta:
+        left, cost = _apart(now.left_delta, loss.delta)
+        return f"δ = {left} left of the part set aside, and this release spends {cost} by itself"
     if loss.rho is not None:
-        return f"ρ = {now.left_rho:.6g} left, and this release costs ρ = {loss.rho:.6g}"
-    return f"ε = {now.left_epsilon:.6g} left, and this release costs ε = {loss.epsilon:.6g}"
+        left, cost = _apart(now.left_rho, loss.rho)
+        return f"ρ = {left} left, and this release costs ρ = {cost}"
+    left, cost = _apart(now.left_epsilon, loss.epsilon or 0.0)
+    return f"ε = {left} left, and this release costs ε = {cost}"
+
+
+def _apart(left: float, cost: float) -> tuple[str, str]:
+    """Both numbers as texts: of six digits, or of all if these are the same."""
+    short = f"{left:.6g}", f"{cost:.6g}"
+    return short if short[0] != short[1] else (repr(left), repr(cost))

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hierdp.errors import InputError, listed
-from hierdp.privacy.conversion import CONVERSIONS, PAPERS, TIGHTER, rho_of
+from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
 from hierdp.privacy.rounding import below, root_of
 from hierdp.privacy.threshold import EXACT, THRESHOLDS
-from hierdp.privacy.threshold import PAPERS as PAPERS_THRESHOLD
 from hierdp.privacy.whom import Whom, whom_of
 
 GEOMETRIC, GAUSSIAN, CHOICE = "double-geometric", "discrete Gaussian", "permute-and-flip"
@@ -112,8 +111,7 @@ class Ledger:
     threshold : str
         Which of `hierdp.privacy.threshold.THRESHOLDS` set the threshold, if a measurement has one.
     counts : str, optional
-        The column of numbers that are counted; by default each row counts as one. Releases before 0.2 do not
-        have it.
+        The column of numbers that are counted; by default each row counts as one.
     trips : int
         The number of rows of a person, if the publisher states it and no column names persons.
 
@@ -161,7 +159,7 @@ class Ledger:
     @property
     def has_threshold(self) -> bool:
         """Whether a measurement hides small counts by a threshold."""
-        return _has_threshold(self.spends)
+        return any(spend.delta is not None for spend in self.spends)
 
     @property
     def spent_delta(self) -> float:
@@ -218,10 +216,7 @@ class Ledger:
         return cls(saved["epsilon"], saved["delta"], relation, spends, named, person, rule, **more)
 
     def as_dict(self) -> dict[str, Any]:
-        """The budget for the manifest.
-
-        The papers' conversion and rule have no entry, as in older releases.
-        """
+        """The budget for the manifest."""
         pure = "pure differential privacy" if self.delta == 0 else "(ε, δ)-differential privacy"
         kind = "zero-concentrated differential privacy" if self.zcdp else pure
         return {
@@ -230,8 +225,8 @@ class Ledger:
             "delta": self.delta,
             "composition": kind,
             **({"rho": self.rho} if self.zcdp else {}),
-            **({"conversion": self.conversion} if self.zcdp and self.conversion != PAPERS else {}),
-            **({"threshold": self.threshold} if self.has_threshold and self.threshold == EXACT else {}),
+            **({"conversion": self.conversion} if self.zcdp else {}),
+            **({"threshold": self.threshold} if self.has_threshold else {}),
             "spent": self.spent,
             **({"spent_delta": self.spent_delta} if self.delta and not self.zcdp else {}),
             "protects": str(self.whom),
@@ -253,18 +248,8 @@ class Ledger:
 
 
 def rules_of(budget: Mapping[str, Any]) -> tuple[str, str]:
-    """The conversion from (ε, δ) to ρ and the rule for thresholds that a manifest's budget names.
-
-    Older releases, which name none, used the papers'.
-    """
-    threshold = PAPERS_THRESHOLD if _has_threshold(spends_of(budget)) else EXACT
-    return budget.get("conversion", PAPERS if "rho" in budget else TIGHTER), budget.get(
-        "threshold", threshold
-    )
-
-
-def _has_threshold(spends: Sequence[Spend]) -> bool:
-    return any(spend.delta is not None for spend in spends)
+    """The conversion from (ε, δ) to ρ and the rule for thresholds that a manifest's budget names, if any."""
+    return budget.get("conversion", TIGHTER), budget.get("threshold", EXACT)
 
 
 def check_epsilon(epsilon: Any) -> float:

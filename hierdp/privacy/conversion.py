@@ -21,7 +21,7 @@ TIGHTER = "Canonne, Kamath & Steinke 2020"
 """Used by releases."""
 
 PAPERS = "Bun & Steinke 2016"
-"""Used by Boninsegna & Silvestri 2025, and by earlier releases."""
+"""Used by Boninsegna & Silvestri 2025, and for their reproduction."""
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal, localcontext
 from typing import Any, Self
 
@@ -27,11 +27,9 @@ class Loss:
     delta : float
         The δ that the release spends by itself, such as a stability histogram's.
     unit, column, rows, counts
-        Whom it protects; see `Whom`. Charges of hierdp before 0.2 did not record the last three.
+        Whom it protects; see `Whom`.
     replaces : bool
         Whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
-    recorded : bool
-        Whether `column`, `rows` and `counts` are known.
     """
 
     epsilon: float | None = None
@@ -42,7 +40,6 @@ class Loss:
     column: str | None = None
     rows: int | None = 1
     counts: str | None = None
-    recorded: bool = True
 
     @classmethod
     def of(
@@ -58,14 +55,16 @@ class Loss:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """Read the result of `as_dict`, also of earlier versions.
+        """Read the result of `as_dict`.
 
         Raises
         ------
         ValueError, TypeError
             If it is not one.
         """
-        loss = cls(**{"recorded": "column" in saved, **saved})
+        loss = cls(**saved)
+        if len(saved) < len(fields(cls)):
+            raise ValueError
         (spent,) = (part for part in (loss.epsilon, loss.rho) if part is not None)
         if not (0 <= spent < math.inf and 0 <= loss.delta <= 1):
             raise ValueError

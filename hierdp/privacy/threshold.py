@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from hierdp.privacy.rounding import below
+from hierdp.privacy.rounding import below, typed
 
 DIGITS = 60
 """Decimal digits of a probability, before it is rounded up to a float."""
@@ -21,10 +21,10 @@ TINY = Decimal("4.9e-324")
 """The smallest positive float."""
 
 EXACT = "the smallest that hides what one person adds, by the noise's exact law"
-"""The rule of current releases, by its name in a manifest."""
+"""The rule of releases, by its name in a manifest."""
 
 PAPERS = "Boninsegna & Silvestri 2025"
-"""The paper's rule, for its reproduction. Older releases used it, and their manifests name no rule."""
+"""The paper's rule, for its reproduction."""
 
 
 class Changes(NamedTuple):
@@ -117,12 +117,13 @@ def smallest_threshold(changes: Changes, scale: float, delta: float) -> int:
     >>> smallest_threshold(one, 2.0, 1e-8), papers_threshold(one, 2.0, 1e-8)
     (37, 40)
     """
+    most = typed(delta)
     under, found = changes.largest, max(papers_threshold(changes, scale, delta), changes.largest + 1)
-    while miss_of(changes, scale, found) > delta:  # only because of the rounding of floats
+    while miss_of(changes, scale, found) > most:  # only because of the rounding of floats
         under, found = found, 2 * found
     while found - under > 1:
         middle = (under + found) // 2
-        if miss_of(changes, scale, middle) <= delta:
+        if miss_of(changes, scale, middle) <= most:
             found = middle
         else:
             under = middle

@@ -18,7 +18,7 @@ class Whom(NamedTuple):
     - column: the column that names the person of each row. A person without one has a number of rows (or
       trips) that the publisher states; nobody enforces it.
     - rows: the most rows of a person, or the most that one row counts, in a column of numbers. None if that
-      is not bounded, as for `COUNT`, or not recorded.
+      is not bounded, as for `COUNT`, or is left open, as by an account.
     - counts: the column of numbers; None if each row counts as one.
     """
 

@@ -55,11 +55,6 @@ class Copy:
     about: Mapping[str, str]
     manifest: Mapping[str, Any]
 
-    @property
-    def blanks(self) -> int:
-        """How many counts are suppressed."""
-        return int(self.table[SUPPRESSED].sum()) if SUPPRESSED in self.table else 0
-
 
 def copy_of(
     release: str | Path,
@@ -87,8 +82,8 @@ def copy_of(
     Raises
     ------
     InputError
-        If there is no such release, it is a folder of files, it has no regions for `finest`, the labels are
-        for other codes, or the bound is under 1.
+        If there is no such release, it has more than 20 million rows or no regions for `finest`, the labels
+        are for other codes, or the bound is under 1.
     """
     if suppress_below is not None and suppress_below < 1:
         raise InputError(f"`suppress_below` is {suppress_below}: it must be 1 or more")

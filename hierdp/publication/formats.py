@@ -16,6 +16,9 @@ from hierdp.record import files
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+SIMULATED = "NOT_PRIVATE"
+"""The column of the warning in a copy of a simulated release."""
+
 MOST_ROWS = 1_048_575
 """The most rows of a sheet below its first one."""
 
@@ -82,11 +85,13 @@ def _csv(copy: Copy, path: Path, _: dict[str, str | None]) -> None:
 
 
 def _words(copy: Copy) -> DataFrame:
-    """The table, with words for blanks."""
-    if SUPPRESSED not in copy.table:
-        return copy.table
-    marks = copy.table[SUPPRESSED].map({True: SUPPRESSED, False: ""})
-    return copy.table.assign(**{SUPPRESSED: marks})
+    """The table, with words for blanks, and on every row that simulated noise protects nobody."""
+    table = copy.table
+    if SUPPRESSED in table:
+        table = table.assign(**{SUPPRESSED: table[SUPPRESSED].map({True: SUPPRESSED, False: ""})})
+    return (
+        table if copy.manifest["warning"] is None else table.assign(**{SIMULATED: copy.manifest["warning"]})
+    )
 
 
 def _excel(copy: Copy, path: Path, _: dict[str, str | None]) -> None:

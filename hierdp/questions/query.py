@@ -107,8 +107,7 @@ def sums(
     """The answers to questions about regions and categories."""
     import pandas as pd
 
-    from hierdp.questions.parsing import with_names
-    from hierdp.questions.tables import Questions
+    from hierdp.questions.tables import Questions, with_names
     from hierdp.tables.labels import codes_in, labels_for
 
     found = written.read(release, limit)

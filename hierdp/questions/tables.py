@@ -1,9 +1,9 @@
 """Sums over regions and categories of a released table, whatever released it.
 
 A table has rows for the regions of each level, along one hierarchy or several, and perhaps columns of
-categories (sizes, attributes). A question selects regions of each hierarchy and categories of each column;
-its answer is the sum of these rows, on the coarsest level that has such regions. Rows that a table leaves out
-are zeros.
+categories (sizes, attributes). A question such as ``county=Kings|Queens; size=1:4`` selects regions of each
+hierarchy and categories of each column; its answer is the sum of these rows, on the coarsest level that has
+such regions. Rows that a table leaves out are zeros.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.counts.labels import Labels, code_of
+from hierdp.counts.labels import Labels, code_of, named
 from hierdp.counts.layout import REGION, Layout, Selection
 from hierdp.counts.rows import laid_out
 from hierdp.errors import InputError, listed
-from hierdp.questions.parsing import parsed
 
 if TYPE_CHECKING:
     pass
@@ -143,13 +143,21 @@ class Questions:
         ]
         if not found:
             there = [*self.regions, *self.categories]
-            there += [level for hierarchy in self.regions.values() for level in hierarchy.levels[1:]]
+            there += [self._column(axis, k) for axis in self.regions
+                      for k in range(1, len(self.regions[axis].levels))]  # fmt: skip
             raise InputError(f"{text!r}: no column {column!r}; there are {listed(dict.fromkeys(there), 20)}")
         if len(found) > 1:
             which = [f"{axis}.{column}" for axis, _ in found]
             raise InputError(f"{text!r}: {column!r} is a level of several axes; write {listed(which)}")
         axis, level = found[0]
         return axis, range(level, level + 1)
+
+    def _column(self, axis: str, level: int) -> str:
+        """The name of a level as a question gives it: with its axis if it may be another column."""
+        name = self.regions[axis].levels[level]
+        columns = [*self.regions, *self.categories, *([REGION] if len(self.regions) == 1 else [])]
+        columns += [level for hierarchy in self.regions.values() for level in hierarchy.levels]
+        return name if columns.count(name) == 1 else f"{axis}.{name}"
 
     def _chosen(self, axis: str, levels: Sequence[int], names: list[str], text: str) -> Chosen:
         hierarchy = self.regions[axis]
@@ -158,9 +166,11 @@ class Questions:
         names = [self._code(name, every, text) for name in names]
         fitting = [level for level in levels if there[level] >= set(names)]
         if len(fitting) != 1:
-            which = [hierarchy.levels[level] for level in (fitting or levels)]
-            why = "are regions of several levels" if fitting else "are not regions of one level"
-            raise InputError(f"{text!r}: {listed(names)} {why}; name the level ({listed(which)})")
+            if fitting:
+                joined = "|".join(names)
+                which = [f"{self._column(axis, level)}={joined}" for level in fitting]
+                raise InputError(f"{text!r}: {joined!r} is on several levels; write {listed(which, 20)}")
+            raise InputError(f"{text!r}: {listed(names)} are not regions of one level")
         return Chosen(fitting[0], np.isin(hierarchy.names[fitting[0]], names))
 
     def _kept(self, column: str, names: list[str], text: str) -> list[str]:
@@ -206,3 +216,47 @@ def _sizes(name: str, known: Sequence[str], text: str) -> list[str]:
     if end < least:
         raise InputError(f"{text!r}: {high} comes before {low}")
     return [size for size in known if least <= int(size) < end]
+
+
+def with_names(text: str, labels: Labels) -> str:
+    """A question with the names of its codes, and the codes of its names.
+
+    Examples
+    --------
+    >>> with_names("county=06037|06073; size=1:4", {"06037": "Los Angeles", "06073": "San Diego"})
+    'county=06037 Los Angeles|06073 San Diego; size=1:4'
+    """
+    code_of = {name: code for code, name in labels.items()}
+
+    def both(name: str) -> str:
+        return named(name if name in labels else code_of.get(name, name), labels)
+
+    return "; ".join(f"{column}={'|'.join(map(both, names))}" for column, names in parsed(text).items())
+
+
+def parsed(text: str) -> dict[str, list[str]]:
+    """The names that a question selects, by column.
+
+    Raises
+    ------
+    InputError
+        If a part is not ``COLUMN=NAME``, or a column is named twice.
+
+    Examples
+    --------
+    >>> parsed("county=Kings|Queens; size=1:4")
+    {'county': ['Kings', 'Queens'], 'size': ['1:4']}
+    """
+    found: dict[str, list[str]] = {}
+    for part in normalize("NFC", text).split(";"):
+        if not part.strip():
+            continue
+        column, equals, names = part.partition("=")
+        column = column.strip()
+        values = [name.strip() for name in names.split("|")]
+        if not equals or not column or not all(values):
+            raise InputError(f"{text!r}: write COLUMN=NAME or COLUMN=NAME|NAME, separated by semicolons")
+        if column in found:
+            raise InputError(f"{text!r}: {column!r} is named twice; join its names by |")
+        found[column] = values
+    return found

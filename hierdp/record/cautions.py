@@ -78,7 +78,7 @@ def _root_count(table: Any) -> float:
 
 
 def _of_trips(settings: Mapping[str, Any]) -> list[str]:
-    trips, total = settings.get("trips", settings.get("trips_a_person", 1)), settings.get("total")
+    trips, total = settings.get("trips", 1), settings.get("total")
     if total is None or total % trips == 0:
         return []
     return [

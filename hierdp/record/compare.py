@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-EXACT = 2**51
-"""Up to this size, a sum is recovered exactly from its mean: times the number of bins, rounded."""
-
-OLD_NAMES = {"trips_a_person": "trips", "all_different": "distinct"}
-"""Settings by their names in releases of 0.2 before it was finished."""
-
-
 def compare(table: Table, again: Table) -> None:
     """Check that two tables have the same columns, types and rows, in one order.
 
@@ -39,7 +32,6 @@ def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> N
 
     Raises `Differs` if one is not; the message names the first.
     """
-    settings = {OLD_NAMES.get(name, name): value for name, value in settings.items()}
     if any(settings.get(name, True) is not True for name in FROM_DATA):
         raise Differs(f"the settings {' and '.join(FROM_DATA)} must be true or absent")
     for name in sorted((set(settings) | set(again)) - set(FROM_DATA)):

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 TABLE, FINEST, REGIONS = "released", "finest", REGIONS_FILE
 MANIFEST, PROOFS, REPORT = "manifest.json", "proofs.zip", "report.html"
 MEASUREMENTS = NAME
+FORMAT = 1
+"""The format of a release's folder, which its manifest names. It changes whenever another version could not
+read a release, or not check it in full."""
+
 NOT_PRIVATE = "NOT-PRIVATE.txt"
 """A file beside the tables of a simulated run, for readers who see the files and not the manifest."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
@@ -25,15 +25,12 @@ from hierdp.record.files import PROOFS
 from hierdp.record.step import Step
 from hierdp.record.written import LIMIT, TooLarge, json_bytes, parsed
 from models.certificate import Witness
-from models.instances import ABOUT, UnknownModel, packed_answer, unpacked_answer
-
-T = TypeVar("T")
+from models.instances import ABOUT, packed_answer, unpacked_answer
 
 NAMES = "steps.json"
 
-FORMAT = 2
-"""The format of the file, which its `steps.json` has under "format". In releases of format 0.2, steps have
-their models as well, and `steps.json` is the list of their names."""
+FORMAT = 1
+"""The format of the file, which its `steps.json` has under "format"."""
 
 MOST_BYTES, MOST_OF_A_VARIABLE = 100_000_000, 1_000
 """Limit on the bytes of a step's file: a constant, and a number for each variable. `Steps` assumes 25 bytes a
@@ -57,8 +54,6 @@ class SavedStep:
     x: NDArray[Any]
     witness: Witness | None = None
     """What the certificate needs in addition to the answer; None if it needs nothing."""
-    witnessed: bool = True
-    """False in releases made before witnesses were kept."""
 
 
 class ProofsFile:
@@ -96,31 +91,13 @@ def write(steps: Iterable[Step], path: Path) -> None:
 
 
 def read(
-    path: Path, lines: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT, older: bool = False
+    path: Path, lines: Sequence[Mapping[str, Any]] | None = None, limit: int = LIMIT
 ) -> Iterator[SavedStep]:
-    """Read the file that `write` wrote, one step at a time; see `read_each` for parameters and errors."""
-    for name, (x, witness, witnessed) in read_each(path, unpacked_answer, lines, limit, older):
-        if not isinstance(x, np.ndarray) or not (witnessed or older):
-            lacks = "witness" if isinstance(x, np.ndarray) else "answer"
-            raise ValueError(f"{path.name} is broken: step {name!r} has no {lacks}")
-        yield SavedStep(name, x, witness, witnessed)
-        del x, witness  # they may be large
+    """Read the file that `write` wrote, one step at a time.
 
-
-def read_each(
-    path: Path,
-    unpack: Callable[[Any], T],
-    lines: Sequence[Mapping[str, Any]] | None = None,
-    limit: int = LIMIT,
-    older: bool = False,
-) -> Iterator[tuple[str, T]]:
-    """The name of each step, and what `unpack` makes of its arrays.
-
-    - unpack: takes the arrays by name.
     - lines: the manifest's line for each step, with its name (`step`) and number of `variables`. They bound
       the size of the file's contents; without them, only `limit` does.
     - limit: limit on the memory for reading a step, in bytes.
-    - older: whether the file may be that of a release of format 0.2.
 
     Raises `ValueError` if the file is broken, or is not a file of proofs; `TooLarge` if a step may need more
     memory.
@@ -129,7 +106,7 @@ def read_each(
         with path.open("rb") as whole:
             check_entries(whole, limit // 1_000 if lines is None else len(lines) + 1)
             with ZipFile(whole) as file:
-                for at, name in enumerate(_names(file, lines, limit, older)):
+                for at, name in enumerate(_names(file, lines, limit)):
                     info = file.getinfo(f"{at:06d}.npz")
                     variables = 0 if lines is None else int(lines[at]["variables"])
                     most = MOST_BYTES + MOST_OF_A_VARIABLE * variables
@@ -137,8 +114,8 @@ def read_each(
                         raise ValueError(
                             f"{info.filename} is too large for a step of {variables:,} variables"
                         )
-                    yield name, _unpacked(contents(file, info), unpack, limit)
-    except (UnknownModel, TooLarge):
+                    yield _saved_step(name, contents(file, info), limit)
+    except TooLarge:
         raise
     except ValueError as broken:
         raise ValueError(f"{path.name} is broken: {broken}") from None
@@ -146,7 +123,7 @@ def read_each(
         raise ValueError(f"{path.name} is broken: {type(broken).__name__}") from None
 
 
-def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int, older: bool) -> list[str]:
+def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int) -> list[str]:
     """The names of the steps; the file has these, and nothing else."""
     largest = max(info.file_size for info in file.infolist())
     if (needed := 3 * largest) > limit:  # the step that is being read is in memory three times
@@ -157,11 +134,9 @@ def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int,
     ):
         raise ValueError(f"{NAMES} is longer than the names of the manifest's steps")
     about = parsed(contents(file, listed), f"{NAMES} in {PROOFS}", limit)
-    names = about
-    if not (older and isinstance(about, list)):
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise ValueError(f"{NAMES} does not say that the file has the format {FORMAT}")
-        names = about.get("steps")
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{NAMES} does not say that the file has the format {FORMAT}")
+    names = about.get("steps")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{NAMES} has no list of names")
     members = [f"{at:06d}.npz" for at in range(len(names))]
@@ -172,7 +147,7 @@ def _names(file: ZipFile, lines: Sequence[Mapping[str, Any]] | None, limit: int,
     return names
 
 
-def _unpacked(member: bytes, unpack: Callable[[Any], T], limit: int) -> T:
+def _saved_step(name: str, member: bytes, limit: int) -> SavedStep:
     check_entries(io.BytesIO(member), len(member) // ZIPPED_ARRAY)
     with ZipFile(io.BytesIO(member)) as inner:
         infos = inner.infolist()
@@ -184,7 +159,10 @@ def _unpacked(member: bytes, unpack: Callable[[Any], T], limit: int) -> T:
         arrays = _Arrays(inner)
         if (needed := json_bytes(str(arrays[ABOUT]).encode())) > limit:
             raise TooLarge(PROOFS, needed, limit)
-        return unpack(arrays)
+        x, witness = unpacked_answer(arrays)
+        if not isinstance(x, np.ndarray):
+            raise ValueError(f"step {name!r} has no answer")
+        return SavedStep(name, x, witness)
 
 
 def _packed(arrays: Mapping[str, Any]) -> memoryview:

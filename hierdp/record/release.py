@@ -19,7 +19,6 @@ from hierdp.counts.rows import frame_of, laid_out, with_ends
 from hierdp.counts.size_table import Ends, Table, plain
 from hierdp.errors import InputError
 from hierdp.execution import folder, seal
-from hierdp.measurements.file import FORMAT
 from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.origin import SameNoise
 from hierdp.privacy.account import Entry
@@ -40,28 +39,16 @@ if TYPE_CHECKING:
 
 
 ENTRIES = (
-    *("title", "note", "mechanism", "warning", "created", "budget", "settings", "taken_as_public", "holds"),
-    *("standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
+    *("format", "title", "note", "mechanism", "warning", "cautions", "created", "budget", "settings"),
+    *("taken_as_public", "holds", "standard_errors", "solved", "all_proved_optimal", "csv_safe", "versions"),
 )
 """The entries that every manifest has; it may also have those of `OPTIONAL`."""
 
 OPTIONAL = (
-    *(
-        "account",
-        "without_account",
-        "cautions",
-        "intervals",
-        "labels",
-        "measurements",
-        "report",
-        "same_noise_as",
-    ),
-    *("signed_with", "simulated_errors"),
+    *("account", "without_account", "intervals", "labels", "same_noise_as", "signed_with"),
+    *("simulated_errors", "left_out"),
 )
 """Further entries that a manifest may have."""
-
-REPORT_LAYOUT = 4
-"""The manifest's `report`: which of the layouts of report.html a release has; manifests without it have 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +76,7 @@ class Release:
     charge : Entry, optional
         Its entry in the account that it was charged to.
     without_account : str, optional
-        Why it was charged to no account, in the publisher's words.
+        Why it was not charged to an account of the data, in the publisher's words.
     measurements : Measurements, optional
         All that it learned of the true counts.
     same_noise_as : SameNoise, optional
@@ -192,6 +179,7 @@ class Release:
         check_words(title=title, note=note)
         claims = self._claims()
         return {
+            "format": files.FORMAT,
             "title": title,
             "note": note,
             "mechanism": self.mechanism,
@@ -206,8 +194,6 @@ class Release:
             "solved": [line.line for line in self.proved],
             "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
-            "report": REPORT_LAYOUT,
-            **({} if self.measurements is None else {"measurements": FORMAT}),
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.same_noise_as is None else {"same_noise_as": asdict(self.same_noise_as)}),
@@ -302,6 +288,8 @@ class Release:
         If there is an account, the fingerprint is recorded there before the folder gets its name.
         """
         manifest = self.manifest(title, note, csv_safe, labels)
+        if left_out := [name for name, kept in ((files.PROOFS, proofs), (files.REPORT, report)) if not kept]:
+            manifest["left_out"] = left_out
         if key is not None:
             manifest["signed_with"] = name_of(key.public_key())
         if report:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from hierdp.execution import seal
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measurement import Measurements
 from hierdp.record import files
+from hierdp.versions import version_of
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -58,11 +58,6 @@ NAMES = (
     ),
 )
 
-FOLDERS = tuple(f"{name}.parquet" for name in (files.TABLE, files.FINEST))
-"""What is a folder of Parquet files in large releases of format 0.2."""
-
-_MOST_PARTS = 10_000
-
 _JSON_ITEM = 100
 """Upper bound on the bytes of a parsed JSON value: an empty list takes 56, its reference 8."""
 
@@ -84,6 +79,19 @@ _MOST_FOOTER = 10_000_000
 
 class Unreadable(InputError):
     """A file of a release is broken, or does not belong to a release."""
+
+
+class OtherFormat(InputError):
+    """The release has a format that this version does not read."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        found, versions = repr(manifest["format"])[:40], manifest.get("versions")
+        maker = versions.get("hierdp") if isinstance(versions, Mapping) else None
+        made_by = f"hierdp {maker[:40]}" if isinstance(maker, str) else "another version"
+        super().__init__(
+            f"the release has the format {found}, made by {made_by}; hierdp {version_of('hierdp')} reads the "
+            f"format {files.FORMAT}: use the version that made it"
+        )
 
 
 class TooLarge(InputError):
@@ -108,8 +116,6 @@ class Written:
     regions: dict[str, Hierarchy]
     measurements: Measurements | None = None
     """Read as they are needed; None in releases without the file."""
-    untested: frozenset[str] = frozenset()
-    """Queries of older releases of which some answers are not known, so that their noise is not tested."""
     ends: Ends | None = None
     """The intervals of the rows, if the release has some."""
 
@@ -120,7 +126,7 @@ class Written:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The files of a release's folder, and those of its folders, which large tables of format 0.2 are.
+    """The files of a release's folder.
 
     Raises `InputError` if there is no release at that path; `Unreadable` if it contains anything that is not
     a file, or too many files.
@@ -132,16 +138,13 @@ def names_in(folder: Path) -> list[str]:
     if not (folder / files.MANIFEST).is_file():
         raise InputError(f"{folder} is not a release: it has no {files.MANIFEST}")
     found = list(islice(folder.iterdir(), 100))
-    large = [path for path in found if path.name in FOLDERS and path.is_dir() and not path.is_symlink()]
-    parts = [part for path in large for part in islice(path.iterdir(), _MOST_PARTS + 1)]
     # Reading a pipe or a device may never end.
-    inside = [path for path in found if path not in large] + parts
-    strange = sorted(path.name for path in inside if path.is_symlink() or not path.is_file())
+    strange = sorted(path.name for path in found if path.is_symlink() or not path.is_file())
     if strange:
         raise Unreadable(f"{listed(strange)}: a release contains regular files only")
-    if len(found) > len(NAMES) or len(parts) > len(large) * _MOST_PARTS:
+    if len(found) > len(NAMES):
         raise Unreadable(f"{folder} contains more files than any release")
-    return sorted(path.relative_to(folder).as_posix() for path in inside)
+    return sorted(path.name for path in found)
 
 
 def justified(folder: Path) -> int:
@@ -181,19 +184,13 @@ def _memory() -> int:
     return memory
 
 
-def is_known(name: str) -> bool:
-    """Whether a release may have a file of this name."""
-    folder, _, part = name.rpartition("/")
-    return name in NAMES or (folder in FOLDERS and re.fullmatch(r"part-\d{5}\.parquet", part) is not None)
-
-
 def read(folder: Path, limit: int | None = None, named: bool = False) -> Written:
     """Manifest, table and regions of a written release.
 
     With `named`, the texts of a table of regions are categories.
 
-    Raises `InputError` if there is no release at that path; `TooLarge` if it may need more memory;
-    `Unreadable` if a file is broken; the message names it.
+    Raises `InputError` if there is no release at that path; `OtherFormat` if it has another format;
+    `TooLarge` if it may need more memory; `Unreadable` if a file is broken; the message names it.
     """
     names_in(folder)
     limit = limit_for(folder, limit)
@@ -202,8 +199,6 @@ def read(folder: Path, limit: int | None = None, named: bool = False) -> Written
     path = folder / f"{files.TABLE}.parquet"
     regions = _read(folder / files.REGIONS, limit, lambda path, limit: _regions(path, limit, safe))
     found = _read(path, limit, lambda path, limit: _size_table(path, manifest, regions, limit))
-    if found is None and path.is_dir():
-        raise Unreadable(f"{path.name} has other rows than its regions and sizes")
     table, ends = found or (read_table(path, limit, named and bool(regions)), None)
     measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
     if found is None and "intervals" in manifest and set(ENDS) <= set(table.columns):
@@ -212,7 +207,10 @@ def read(folder: Path, limit: int | None = None, named: bool = False) -> Written
 
 
 def read_manifest(folder: Path, limit: int | None = None) -> dict[str, Any]:
-    """The manifest only; see `read`."""
+    """The manifest only; see `read`.
+
+    Raises `OtherFormat` if the release has a format that this version does not read.
+    """
     manifest: dict[str, Any] = _read(folder / files.MANIFEST, limit_for(folder, limit), _manifest)
     return manifest
 
@@ -230,7 +228,7 @@ def _read(path: Path, limit: int, reader: Any) -> Any:
         raise TooLarge(path.name, path.stat().st_size, limit)
     try:
         return reader(path, limit)
-    except (Unreadable, TooLarge, MemoryError):
+    except (Unreadable, OtherFormat, TooLarge, MemoryError):
         raise
     except InputError as broken:  # such as two regions with the same name
         raise Unreadable(f"{path.name} is broken: {broken}") from None
@@ -279,9 +277,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _manifest(path: Path, limit: int) -> dict[str, Any]:
     manifest = parsed(path.read_bytes(), path.name, limit)
-    missing = [name for name in ("mechanism", "settings", "budget", "solved") if name not in manifest] if (
-        isinstance(manifest, dict)
-    ) else ["mechanism"]  # fmt: skip
+    entries = manifest if isinstance(manifest, dict) else {}
+    stated = entries.get("format", files.FORMAT)
+    if type(stated) is not int or stated != files.FORMAT:
+        raise OtherFormat(entries)
+    missing = [
+        name for name in ("mechanism", "settings", "budget", "solved", "format") if name not in entries
+    ]
     if missing:
         raise Unreadable(f"{path.name} is not the manifest of a release: it has no {missing[0]!r}")
     if not isinstance(manifest["settings"], dict) or not isinstance(manifest["solved"], list):
@@ -356,15 +358,10 @@ def read_parts(path: Path, limit: int = LIMIT, named: bool = False) -> Iterator[
 
     With `named`, texts are dictionaries.
     """
-    for file in _files(path):
-        about = _read(file, limit, _metadata)
-        for group in range(about.num_row_groups):
-            at = about, group, named
-            yield _read(file, limit, lambda path, limit, at=at: _row_group(path, limit, *at))
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.iterdir()) if path.is_dir() else [path]
+    about = _read(path, limit, _metadata)
+    for group in range(about.num_row_groups):
+        at = about, group, named
+        yield _read(path, limit, lambda path, limit, at=at: _row_group(path, limit, *at))
 
 
 def _row_group(path: Path, limit: int, about: Any, group: int, named: bool) -> pa.Table:
@@ -389,7 +386,7 @@ def _size_table(
         return None
     (hierarchy,) = regions.values()
     cells, claimed = hierarchy.size * (most + 1), ENDS if "intervals" in manifest else []
-    if not path.exists() or sum(_metadata(file, limit).num_rows for file in _files(path)) != cells:
+    if not path.exists() or _metadata(path, limit).num_rows != cells:
         return None
     kind = narrow(manifest["settings"].get("groups"))
 

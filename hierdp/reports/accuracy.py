@@ -10,7 +10,6 @@ import numpy as np
 
 from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import covering
-from hierdp.reports import figures
 from hierdp.reports.page import Bars, Section, number
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ ADDED_UP = (
     "take the estimates from the noisy ones, which are right on average: hierdp query --unbiased."
 )
 SIMULATED = (
-    "That step also changes counts on average, depending on their size. The last table says by how much, in "
-    "a simulation by whoever made the release, which hierdp check does not repeat: the finest released "
+    "That step also changes counts on average, depending on their size. The second table says by how much, "
+    "in a simulation by whoever made the release, which hierdp check does not repeat: the finest released "
     "counts were taken as the truth, and released again {times} times by the same method with the same "
     "noise. The true counts differ from the released ones, and so may their errors."
 )
@@ -59,12 +58,10 @@ def intervals_section(table: Any, manifest: Mapping[str, Any]) -> list[Section]:
             large = known & (counts > 0)
             share = float(np.median(width[large] / counts[large])) if large.any() else math.nan
             rows.append([name, int(known.sum()), float(np.median(width[known])), float(f"{share:.3g}")])
-    frame = pd.DataFrame(rows, columns=["level", "counts", "median width", "width by count (median)"])
+    frame = pd.DataFrame(rows, columns=["level", "counts", "median width", "width by count"])
     text = INTERVALS.format(said=covering(about["confidence"], about["simultaneous"]))
-    if frame.isna().to_numpy().any() or frame.empty:
-        return [Section("How wrong a count may be", [text], frames=[frame])]
-    bars = Bars("Median width of an interval, also relative to its count", frame, "width by count (median)")
-    return [Section("How wrong a count may be", [text], bars=[bars])]
+    bars = Bars("Width of an interval by its count, the median of each level", frame, frame.columns[-1])
+    return [Section("How wrong a count may be", [text], pictures=[bars] if rows else [])]
 
 
 def accuracy_section(table: Any, manifest: Mapping[str, Any]) -> Section:
@@ -88,9 +85,8 @@ def _of_errors(known: DataFrame) -> Section:
     groups = [("all", known)] if by is None else list(known.groupby(by, sort=False, observed=True))
     rows = []
     for name, held in groups:
-        errors = held["standard_error"]
-        found = (float(errors.min()), float(errors.median()), float(errors.max()))
-        rows.append([str(name), len(held), *(number(float(f"{value:.3g}"), 3) for value in found)])
+        errors = [float(f"{held['standard_error'].agg(of):.3g}") for of in ("min", "median", "max")]
+        rows.append([str(name), len(held), *(number(error, 3) for error in errors)])
     columns = ["level", "counts", "smallest", "median", "largest standard error"]
     text = (
         "Each count has its standard error in the column standard_error: about 68 of 100 counts are within "
@@ -111,74 +107,45 @@ def _of_noise(manifest: Mapping[str, Any]) -> Section:
         reach = reach_of(spend)
         deviation = number(float(f"{spend['standard_deviation']:.3g}"), 3)
         rows.append([spend["query"], deviation, f"± {reach:,}", f"{10 * reach:,}"])
+    words, frames = _of_sizes(manifest)
     more = f" The first {MOST} of {len(spends)} measurements are shown." if len(spends) > MOST else ""
     texts = [
         "Random noise was added to each measured number. The table says how much: 95 of 100 noisy numbers "
         "are within the given distance of the true ones. If the true number is at least that of the last "
         f"column, this is at most a tenth of it.{more}",
         *([REPAIRED] if manifest["solved"] else []),
-        *_bias_in_words(manifest),
+        *words,
     ]
     columns = ["measurement", "standard deviation", "95 of 100 within", "a tenth of"]
-    frames = [pd.DataFrame(rows, columns=columns), *_by_size(manifest)]
-    return Section(TITLE, texts, frames=frames, figures=_added_up(manifest))
+    return Section(TITLE, texts, frames=[pd.DataFrame(rows, columns=columns), *frames])
 
 
-def _bias_in_words(manifest: Mapping[str, Any]) -> list[str]:
-    simulated = manifest.get("simulated_errors")
-    if simulated is not None:
-        sums = _worst_sums(manifest)
-        more = [] if sums is None else [ADDED_UP.format(**sums)]
-        return [SIMULATED.format(times=simulated["times"]), *more]
-    return [NOT_SIMULATED] if manifest["solved"] and manifest["holds"].get("non_negative") else []
-
-
-def _worst_sums(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The class whose sums are off more on average than by chance from the fewest counts on, if any are."""
-    found: list[dict[str, Any]] = []
-    for one in (manifest.get("simulated_errors") or {"classes": ()})["classes"]:
-        mean, deviation = abs(float(one["mean_error"])), float(one.get("deviation", 0))
-        if mean > 0 and deviation > 0 and (deviation / mean) ** 2 <= one["counts"]:
-            least = math.ceil((deviation / mean) ** 2)
-            found.append({"counts": _named(one), "mean": mean, "deviation": deviation, "least": least})
-    return min(found, key=lambda one: int(one["least"]), default=None)
-
-
-def _added_up(manifest: Mapping[str, Any]) -> list[str]:
-    """A figure of both errors of a sum of k counts."""
-    sums = _worst_sums(manifest)
-    if sums is None:
-        return []
-    title = f"A sum of k counts released as {sums['counts']} is off by"
-    most = 10 ** math.ceil(math.log10(10 * sums["least"]))
-    return [figures.sums(sums["mean"], sums["deviation"], most, title, "k", "off by about")]
-
-
-def _named(one: Mapping[str, Any]) -> str:
-    return f"{one['from']:,} or more" if one["to"] is None else _between(one["from"], one["to"])
-
-
-def _by_size(manifest: Mapping[str, Any]) -> list[DataFrame]:
-    """The simulated errors, one row for each class of size; see `hierdp.questions.bias`."""
+def _of_sizes(manifest: Mapping[str, Any]) -> tuple[list[str], list[DataFrame]]:
+    """The simulated errors by size in words and tables, and those of sums; see `hierdp.questions.bias`."""
     import pandas as pd
 
     simulated = manifest.get("simulated_errors")
     if simulated is None:
-        return []
-    rows = [
-        [
-            _named(one),
-            one["counts"],
-            f"{float(one['mean_error']):+.3g}",
-            "" if one["became_0"] is None else f"{100 * float(one['became_0']):.3g} %",
-        ]
-        for one in simulated["classes"]
-    ]
-    return [pd.DataFrame(rows, columns=["released count", "counts", "mean error", "became 0"])]
-
-
-def _between(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        repaired = manifest["solved"] and manifest["holds"].get("non_negative")
+        return [NOT_SIMULATED] if repaired else [], []
+    rows, sums = [], []
+    for group in simulated["classes"]:
+        least, most, mean = group["from"], group["to"], float(group["mean_error"])
+        name = f"{least:,}" + (" or more" if most is None else f" to {most:,}" if most > least else "")
+        zeros = "" if group["became_0"] is None else f"{100 * float(group['became_0']):.3g} %"
+        rows.append([name, group["counts"], f"{mean:+.3g}", zeros])
+        deviation = float(group.get("deviation", 0))
+        if mean and deviation and (enough := (deviation / mean) ** 2) <= group["counts"]:
+            sums.append((math.ceil(enough), name, abs(mean), deviation))
+    words = [SIMULATED.format(times=simulated["times"])]
+    frames = [pd.DataFrame(rows, columns=["released count", "counts", "mean error", "became 0"])]
+    if sums:  # those that the average dominates from the fewest counts on
+        enough, name, mean, deviation = min(sums, key=lambda each: each[0])
+        words.append(ADDED_UP.format(counts=name, mean=mean, deviation=deviation, least=enough))
+        many = [10**power for power in range(math.ceil(math.log10(10 * enough)) + 1)]
+        rows = [[k, number(k * mean, 3), number(math.sqrt(k) * deviation, 3)] for k in many]
+        frames.append(pd.DataFrame(rows, columns=["counts added up", "off on average by", "by chance by"]))
+    return words, frames
 
 
 def reach_of(spend: Mapping[str, Any]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.conversion import PAPERS
@@ -27,52 +27,70 @@ class Bars:
     """A table whose rows have a bar: readable on a phone, on paper and by a screen reader.
 
     - frame: labels in the first column. All its columns are shown.
-    - drawn: the column of numbers that the bars show.
+    - drawn: the column of numbers that the bars show; where one is missing, there is no bar.
+    - ends: the ends of intervals, which are lines over the bars; NaN where a row has none.
     """
 
+    kind: ClassVar[str] = "bars"
     title: str
     frame: DataFrame
     drawn: str
+    ends: tuple[Any, Any] | None = None
 
     @property
     def columns(self) -> list[tuple[str, bool]]:
         """Each column's name, and whether it has numbers."""
-        found: list[tuple[str, bool]] = _cells(self.frame)["columns"]
-        return found
+        columns: list[tuple[str, bool]] = _cells(self.frame)["columns"]
+        return columns
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Each row's cells, and its bar's left end and width in percent; negative numbers lie left of 0."""
-        values = [float(value) for value in self.frame[self.drawn]]
-        low, high = min(0.0, *values), max(0.0, *values)
-        size = (high - low) or 1.0
+        """Each row's cells; the left end and the width of its bar and its interval, in percent.
+
+        Bars start at 0, those of negative numbers to its left.
+        """
+        values = [0.0 if value != value else float(value) for value in self.frame[self.drawn]]
+        ends = [values, values] if self.ends is None else [list(map(float, end)) for end in self.ends]
+        known = [end for end in (*ends[0], *ends[1]) if end == end]
+        low, high = min([0.0, *values, *known]), max([0.0, *values, *known])
+
+        def span(first: float, last: float) -> tuple[str, str]:
+            size = (high - low) or 1.0
+            return f"{100 * (first - low) / size:.1f}", f"{100 * (last - first) / size:.1f}"
+
         return [
             {
                 "cells": cells,
-                "left": f"{100 * (min(0.0, value) - low) / size:.1f}",
-                "width": f"{100 * abs(value) / size:.1f}",
+                "bar": span(min(0.0, value), max(0.0, value)),
+                "interval": span(lower, upper) if lower < upper else None,
             }
-            for cells, value in zip(_cells(self.frame)["rows"], values, strict=True)
+            for cells, value, lower, upper in zip(_cells(self.frame)["rows"], values, *ends, strict=True)
         ]
+
+
+class Picture(Protocol):
+    """What a macro of the template draws: `Bars`, and those of `hierdp.reports.pictures`."""
+
+    kind: ClassVar[str]
+    """The macro's name."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs, figures and tables.
+    """A heading with paragraphs, pictures and tables.
 
     - title: Empty: no heading.
     - texts: Paragraphs.
     - figure: a large figure (SVG), which scrolls on small screens.
     - frames: Tables. On small screens, a row becomes a block of named values.
-    - figures: small figures (SVG), as wide as the page; above the others.
+    - pictures: above the others; those that are text are small figures (SVG).
     """
 
     title: str
     texts: Sequence[str] = ()
     figure: str = ""
     frames: Sequence[DataFrame] = ()
-    figures: Sequence[str] = ()
-    bars: Sequence[Bars] = ()
+    pictures: Sequence[Picture | str] = ()
 
     @property
     def tables(self) -> list[dict[str, Any]]:
@@ -145,19 +163,16 @@ def steps_section(manifest: Mapping[str, Any]) -> Section:
         )
     proved, problems = count_proved(rows)
     text = f"{proved} of {problems} post-processing problems are proved optimal by their certificates."
-    more = (
-        f" The first {MOST_ROWS} and the last are shown; manifest.json has all."
-        if len(rows) > MOST_ROWS + 1
-        else ""
-    )
-    shown = rows if len(rows) <= MOST_ROWS + 1 else [*rows[:MOST_ROWS], rows[-1]]
-    frame = pd.DataFrame(shown)
+    if len(rows) > MOST_ROWS + 1:
+        text += f" The first {MOST_ROWS} and the last are shown; manifest.json has all."
+        rows = [*rows[:MOST_ROWS], rows[-1]]
+    frame = pd.DataFrame(rows)
     if "problems" in frame:
         frame["problems"] = frame["problems"].fillna(1).astype(int)
     for column in ("objective", "bound"):  # fractions may have dozens of digits, which the manifest has
         frame[column] = [_short(text) for text in frame[column]]
     frame["proved_optimal"] = ["yes" if proved else "no" for proved in frame["proved_optimal"]]
-    return Section("Solved and proved", [text + more], frames=[frame])
+    return Section("Solved and proved", [text], frames=[frame])
 
 
 def _short(text: str) -> str:
@@ -176,8 +191,10 @@ def number(value: float, digits: int) -> str:
 
 def shown(value: Any) -> str:
     """A cell of a table as text; a missing number is empty."""
+    if value is None or value != value:
+        return ""
     if isinstance(value, float):
-        return "" if value != value else f"{value:,.6g}"
+        return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -27,62 +24,9 @@ STYLE = {
 }
 
 
-def error_by_level(axes: Any, levels: list[str], values: list[float], title: str, unit: str) -> None:
-    """Bars, one per level, coarse levels at the top, labelled with their values."""
-    places = np.arange(len(levels))
-    bars = axes.barh(places, values, color=COLOURS[0], height=0.6)
-    axes.bar_label(bars, [f"{v:,.0f}" if v >= 10 or v == int(v) else f"{v:.2g}" for v in values], padding=3)
-    axes.set_yticks(places, levels)
-    axes.invert_yaxis()
-    axes.margins(x=0.18)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(unit)
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-
-
-def time_by_backend(axes: Any, rows: DataFrame) -> None:
-    """Build and solve time: one row per backend, one mark per model, on a log scale."""
-    solved = rows[rows.status.isin(["optimal", "relaxed", "feasible", "time_limit"])]
-    names = list(dict.fromkeys(rows.backend))
-    kinds = list(dict.fromkeys(solved.model))
-    for k, kind in enumerate(kinds):
-        here = solved[solved.model == kind]
-        offset = (k - (len(kinds) - 1) / 2) * 0.7 / max(1, len(kinds))
-        places = np.array([names.index(name) + offset for name in here.backend])
-        seconds = np.maximum(here.build_seconds + here.solve_seconds, 1e-6).to_numpy()
-        stopped = here.status.isin(["feasible", "time_limit"]).to_numpy()
-        style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "linestyle": "none"}
-        axes.plot(seconds[~stopped], places[~stopped], label=kind, alpha=0.8, markersize=5, **style)
-        axes.plot(seconds[stopped], places[stopped], fillstyle="none", markersize=7, **style)
-    axes.set_xscale("log")
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.set_xlabel("seconds to state and solve (hollow: stopped)")
-    axes.set_title("Time by backend", loc="left", fontsize=10, fontweight="bold")
-    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=3)
-
-
 def style(k: int) -> dict[str, Any]:
     """Colour and marker of the k-th line."""
     return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 5}
-
-
-def matrix(
-    axes: Any, values: Any, labels: list[str], title: str, colours: str, least: float, most: float
-) -> Any:
-    """A matrix as an image with a log colour scale; values that are not positive are white."""
-    from matplotlib.colors import LogNorm
-
-    shown = np.ma.masked_where(~(np.asarray(values, dtype=float) > 0), values)
-    image = axes.imshow(shown, norm=LogNorm(least, most, clip=True), cmap=colours, interpolation="nearest")
-    places = np.arange(len(labels))
-    size = min(7.0, 250 / max(1, len(labels)))
-    axes.set_xticks(places, labels, rotation=90, fontsize=size)
-    axes.set_yticks(places, labels, fontsize=size)
-    axes.tick_params(length=0, pad=1)
-    axes.grid(visible=False)
-    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    return image
 
 
 def label(

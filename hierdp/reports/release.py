@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hierdp.counts.layout import Layout
 from hierdp.counts.rows import laid_out
@@ -16,9 +16,6 @@ from hierdp.reports.accuracy import accuracy_section, intervals_section
 from hierdp.reports.counts import axes_of, counts_section
 from hierdp.reports.page import Section, budget_section, page, steps_section
 from hierdp.reports.solved import count_proved
-
-if TYPE_CHECKING:
-    pass
 
 MOST_VALUES = 100
 """Longer lists among the settings are in the manifest only."""
@@ -41,7 +38,7 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
     Returns: a page in HTML.
     """
     released = manifest["budget"] is not None
-    what = _what(table, manifest["settings"]) if released else _what_was_repaired(manifest["settings"])
+    what = _what(table, manifest["settings"], released)
     sections = [
         about_section(table, manifest, what),
         verdicts_section(manifest),
@@ -53,13 +50,9 @@ def release_report(table: Table, manifest: Mapping[str, Any]) -> str:
         steps_section(manifest),
         *([budget_section(manifest)] if released else []),
     ]
-    warning = manifest["warning"]
-    warnings = [*([warning] if warning else []), *_cautions(manifest)]
+    cautions = [f"Warning: {text}." for text in manifest.get("cautions", [])]
+    warnings = [*([manifest["warning"]] if manifest["warning"] else []), *cautions]
     return page(manifest["title"] or what, sections, warnings, manifest["note"] or "")
-
-
-def _cautions(manifest: Mapping[str, Any]) -> list[str]:
-    return [f"Warning: {text}." for text in manifest.get("cautions", [])]
 
 
 def about_section(table: Table, manifest: Mapping[str, Any], what: str) -> Section:
@@ -132,16 +125,6 @@ def _sure(epsilon: float) -> str:
     return f"at most {percent} %" if percent < 100 else "nearly 100 %"
 
 
-def _what_was_repaired(settings: Mapping[str, Any]) -> str:
-    return f"Repaired counts by {' and '.join(_levels_of(settings))}"
-
-
-def _levels_of(settings: Mapping[str, Any]) -> list[str]:
-    """The levels below the root of a table over one axis."""
-    (levels,) = settings["axes"].values()
-    return list(levels[1:])
-
-
 def _protected(ledger: Ledger) -> str:
     whom = ledger.whom
     if ledger.person is None:
@@ -155,12 +138,19 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     """The properties of counts, proofs, noise and budget, one line each."""
     import pandas as pd
 
-    solved = manifest["solved"]
+    solved, budget = manifest["solved"], manifest["budget"]
     proved, problems = count_proved(solved)
     steps = f"{proved:,} of {problems:,}" if solved else "nothing was to be solved"
-    rows = [
-        *_privacy(manifest["budget"]),
-        *_same_noise(manifest),
+    rows = [("privacy", "no claim: nothing was measured, no noise was added")]
+    if budget is not None:
+        ledger = Ledger.from_dict(budget)
+        spent = f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"
+        rows = [("noise drawn exactly", "yes" if ledger.private else "no"), ("budget spent", spent)]
+    if (same := manifest.get("same_noise_as")) is not None:
+        other = SameNoise(**same)
+        words = f"as the release by {other.mechanism}, {other.fingerprint}: no further budget"
+        rows.append(("same noise", words))
+    rows += [
         ("post-processing proved optimal", steps),
         *((f"counts: {PROPERTIES[name]}", ANSWERS[holds]) for name, holds in manifest["holds"].items()),
         ("standard errors", manifest["standard_errors"]),
@@ -171,42 +161,19 @@ def verdicts_section(manifest: Mapping[str, Any]) -> Section:
     return Section("Verdicts", [text], frames=[pd.DataFrame(rows, columns=["claim", "verdict"])])
 
 
-def _privacy(budget: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    if budget is None:
-        return [("privacy", "no claim: nothing was measured, no noise was added")]
-    ledger = Ledger.from_dict(budget)
-    return [
-        ("noise drawn exactly", "yes" if ledger.private else "no"),
-        ("budget spent", f"{ledger.spent:.6g} of {ledger.rho if ledger.zcdp else ledger.epsilon:.6g}"),
-    ]
-
-
-def _same_noise(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Whose measurements they are, if they were made for another release."""
-    if (same := manifest.get("same_noise_as")) is None:
-        return []
-    other = SameNoise(**same)
-    return [("same noise", f"as the release by {other.mechanism}, {other.fingerprint}: no further budget")]
-
-
 def settings_section(manifest: Mapping[str, Any]) -> Section:
     """The public parameters, and the versions of the software."""
     import pandas as pd
 
-    made = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
-    rows, but_for = list(_in_words(manifest["settings"])), _but_for(manifest["settings"])
+    settings, created = manifest["settings"], manifest["created"].replace("T", " ").removesuffix("+00:00")
+    seen = [name.removesuffix("_from_data") for name in settings if name.endswith("_from_data")]
+    but_for = f", but for the {' and '.join(seen)}, which are those in the data" if seen else ""
     chosen = f"All of it is public, and taken as chosen without looking at the data{but_for}."
-    texts = [
-        *([] if manifest["budget"] is None else [chosen]),
-        f"Made {manifest['created'].replace('T', ' ').removesuffix('+00:00')} UTC by {made}.",
-    ]
-    return Section("Settings", texts, frames=[pd.DataFrame(rows, columns=["setting", "value"])])
-
-
-def _but_for(settings: Mapping[str, Any]) -> str:
-    """The end of a sentence: what was taken from the data."""
-    from_data = [name.removesuffix("_from_data") for name in settings if name.endswith("_from_data")]
-    return f", but for the {' and '.join(from_data)}, which are those in the data" if from_data else ""
+    versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
+    texts = [*([] if manifest["budget"] is None else [chosen]), f"Made {created} UTC by {versions}."]
+    return Section(
+        "Settings", texts, frames=[pd.DataFrame(_in_words(settings), columns=["setting", "value"])]
+    )
 
 
 def _factor(epsilon: float) -> str:
@@ -214,13 +181,15 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:g}"
 
 
-def _what(table: Table, settings: Mapping[str, Any]) -> str:
+def _what(table: Table, settings: Mapping[str, Any], released: bool) -> str:
     """The default title."""
     layout = Layout.of(table, settings)
+    if not released:
+        (levels,) = settings["axes"].values()
+        return f"Repaired counts by {' and '.join(levels[1:])}"
     if layout.sizes:
-        return (
-            f"How many groups have each size, by {', '.join(settings['levels'][1:]) or settings['levels'][0]}"
-        )
+        levels = settings["levels"]
+        return f"How many groups have each size, by {', '.join(levels[1:]) or levels[0]}"
     if layout.categories:
         return f"Counts by {', '.join(layout.categories)}, for every {', '.join(settings['levels'][1:])}"
     if layout.axes:

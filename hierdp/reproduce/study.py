@@ -106,7 +106,7 @@ def readable(frame: DataFrame, digits: int = 6) -> DataFrame:
 def _text(value: Any, digits: int) -> str:
     value = getattr(value, "item", lambda: value)()  # of NumPy's integers
     if not isinstance(value, float):
-        return report.shown(value).replace("<NA>", "")
+        return "" if str(value) == "<NA>" else report.shown(value)
     if value == round(value, 3):
         return f"{value + 0.0:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,.0f}" if abs(value) >= 10**digits else report.shown(float(f"{value:.{digits}g}"))

@@ -133,9 +133,9 @@ class Axis:
         """Names of the levels given by the columns; with a hierarchy, the column of its last level."""
         return self.columns if self.prefixes is None else tuple(self.prefixes)
 
-    def texts(self, table: Table, where: str = "the data") -> list[Column]:
+    def texts(self, table: Table) -> list[Column]:
         """The region of each of the levels, as text."""
-        columns = [text_of(column_of(table, name, where)) for name in self.columns]
+        columns = [text_of(column_of(table, name)) for name in self.columns]
         if self.prefixes is None:
             return columns
         return [columns[0].substr(0, length) for length in self.prefixes.lengths.values()]

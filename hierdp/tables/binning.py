@@ -228,7 +228,9 @@ def _value(table: Table, axis: Numbers | Dates) -> tuple[Column, list[Fault]]:
     else:
         if not (text or kind.is_date() or kind.is_timestamp() or kind.is_null()):
             raise InputError(f"column {name!r} contains {kind}; expected dates")
-        seconds = column.try_cast("timestamp").epoch_seconds()
+        # An offset from UTC is left out: its clock shows the day.
+        clock = column.re_replace(r"(:[0-9.]+)\s*(Z|[+-][0-9:]+)$", r"\1") if text else column
+        seconds = clock.try_cast("timestamp").epoch_seconds()
         value = (seconds / 86_400).floor()
         missing, what = column.isnull(), "date (2013-12-31)"
     if text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from hierdp.errors import InputError, unknown_column
@@ -16,7 +17,8 @@ LARGEST = 2**63 - 1
 def column_of(table: Table, name: str, where: str = "the data") -> Column:
     """A column by name.
 
-    Raises `InputError` if there is no such column, or its name begins or ends with a blank.
+    Raises `InputError` if there is no such column, its name begins or ends with a blank, or it contains
+    timestamps whose time zone is not known.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a column must be a text, such as {table.columns[0]!r}; got {name!r}")
@@ -25,18 +27,42 @@ def column_of(table: Table, name: str, where: str = "the data") -> Column:
         raise InputError(f"the name of column {blank!r} of {where} begins or ends with a blank; strip it")
     if name not in table.columns:
         raise unknown_column(name, table.columns, where)
+    if getattr(table[name].type(), "timezone", None):  # `read` has removed all zones that are known
+        raise InputError(
+            f"column {name!r} contains timestamps in UTC, whose day depends on the time zone: convert them "
+            f"to a zone's clock, such as {name} AT TIME ZONE 'Europe/Berlin' in SQL, or to dates"
+        )
     return table[name]
 
 
 def text_of(column: Column) -> Column:
-    """A name as text, or null if it is missing; `hierarchy` has the same rules in Python."""
+    """A name as text, or null if it is missing; `hierarchy` has the same rules in Python.
+
+    DuckDB composes letters and their accents (NFC); in other databases they are compared as they are.
+    """
     kind = column.type()
     if kind.is_string():
-        return column.nullif("")
+        engines, _ = column._find_backends()  # none: a table in memory, which any of them may read
+        in_duckdb = [engine.name for engine in engines] == ["duckdb"]
+        return (_composed()(column) if in_duckdb else column).nullif("")
     if kind.is_floating():  # whole numbers become floats where a column has gaps: 1.0 is the region "1"
         whole = ((column.abs() < 2.0**63) & (column % 1 == 0)).ifelse(column, None).cast("int64")
         return column.isnan().ifelse(None, whole.cast("string").coalesce(column.cast("string")))
+    if kind.is_timestamp():  # a day, with or without midnight, is the region "2013-12-31"
+        day = column.date()
+        return (column == day.cast(kind)).ifelse(day.cast("string"), column.cast("string"))
     return column.cast("string")
+
+
+@cache
+def _composed() -> Any:
+    """DuckDB's function for NFC."""
+    import ibis
+
+    def nfc_normalize(text: str) -> str:  # type: ignore[empty-body]
+        ...
+
+    return ibis.udf.scalar.builtin(nfc_normalize, signature=((ibis.dtype("string"),), ibis.dtype("string")))
 
 
 COMMA = "not a number because of its comma (the decimal sign is a point, and thousands have no separator)"

@@ -8,9 +8,11 @@ replaced.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import resource
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +82,20 @@ class Database:
         name, colon, _ = who.partition(":")
         return f"{scheme}://{name}{':***' if colon else ''}{at}{where}{'?…' if question else ''}"
 
+    @property
+    def file(self) -> Path | None:
+        """The DuckDB file, if it is one."""
+        scheme, there, path = self.url.partition("://")
+        local = self.url and (scheme == "duckdb" or not there)
+        return Path(path if there else self.url) if local else None
+
+    def files_read(self) -> list[Path]:
+        """The DuckDB file, and the files that a query names; not those whose names it computes."""
+        found = [] if self.file is None else [self.file]
+        if self.query is not None and (self.file is not None or not self.url):
+            found += _files_named(self.query)
+        return found
+
     def connect(self) -> Any:
         """The connection; it is shared while one of its tables is in use.
 
@@ -132,12 +148,11 @@ class Database:
         raise problem
 
     def _connect(self) -> Any:
-        scheme, there, path = self.url.partition("://")
-        if scheme == "duckdb" or not there:
-            file = Path(path if there else self.url)
-            if not file.is_file():
-                raise InputError(f"the database {str(file)!r} does not exist")
-            return embedded(file)
+        if self.file is not None:
+            if not self.file.is_file():
+                raise InputError(f"the database {str(self.file)!r} does not exist")
+            return embedded(self.file)
+        scheme = self.url.partition("://")[0]
         import ibis
 
         problem = None
@@ -166,6 +181,27 @@ def _rows_of(connection: Any, query: str) -> Any:
     else:
         return connection.sql(query)
     return connection.table(name)
+
+
+def _files_named(query: str) -> list[Path]:
+    """The files that a query of DuckDB names anywhere: those that any text in it matches."""
+    connection = embedded().con
+    parsed = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()[0]
+    texts = {re.sub("^file:(//(localhost)?)?", "", text) for text in _texts(json.loads(parsed))}
+    names = {text for text in texts if "://" not in text}
+    find = "SELECT file FROM glob(?)"
+    return [Path(file) for name in sorted(names) for (file,) in connection.execute(find, [name]).fetchall()]
+
+
+def _texts(parsed: Any) -> Iterator[str]:
+    """All texts in a parsed statement; the parts of a table's name also as one, as in ``FROM visits.csv``."""
+    if isinstance(parsed, str):
+        yield parsed
+    if isinstance(parsed, dict) and parsed.get("type") == "BASE_TABLE":
+        yield ".".join(filter(None, map(parsed.get, ("catalog_name", "schema_name", "table_name"))))
+    inner = parsed.values() if isinstance(parsed, dict) else parsed if isinstance(parsed, list) else ()
+    for part in inner:
+        yield from _texts(part)
 
 
 def _tables(connection: Any) -> list[str]:

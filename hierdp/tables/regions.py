@@ -66,8 +66,8 @@ def read_parents(
     ----------
     source : path, Database, DataFrame, Arrow or Ibis table
     child, parent : str
-        Columns of the region and of its parent. A region without a parent, or whose parent has no row, is at
-        the top. Names are unique over all levels.
+        Columns of the region and of its parent. A region without a parent is at the top; if every row has a
+        parent, the parents that have no row are. Names are unique over all levels.
     level : str, optional
         Column with the name of the region's level. Default: level 1, level 2, ….
     root, root_level : str
@@ -77,8 +77,8 @@ def read_parents(
     Raises
     ------
     InputError
-        See `read`; also if a region has two parents or two levels or is its own ancestor, or if the leaves
-        have different depths.
+        See `read`; also if a region has two parents or two levels or is its own ancestor, if a parent has no
+        row although some regions have no parent, or if the leaves have different depths.
 
     Examples
     --------
@@ -114,6 +114,14 @@ def _tree(
             if ends[0] != ends[1] and len(set(ups)) == len(ups):  # swapped, each has one parent
                 advice += "; or are the columns of the region and of its parent swapped?"
             raise InputError(f"region {name!r} has two {what}: {advice}")
+    own_rows = set(child)
+    unlisted = sorted({up for up in parent if up is not None and up not in own_rows})
+    if None in parent and unlisted:
+        part = child[parent.index(unlisted[0])]
+        raise InputError(
+            f"region {part!r} has the parent {unlisted[0]!r}, which has no row in {WHERE}: correct the "
+            "name, or add its row"
+        )
     codes, names = factor([*child, *(p or child[0] for p in parent)])
     above = np.full(names.size, -1, dtype=np.int64)
     for i, up in enumerate(parent):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from os import PathLike, fspath
 from pathlib import Path
@@ -35,7 +35,7 @@ _OTHERS = {
 Table = Any  # ibis.Table; Ibis has no types
 
 
-def read(source: Any, beside: Table | None = None) -> Table:
+def read(source: Any, beside: Table | None = None, local: bool = True) -> Table:
     """A table as an Ibis expression; only its columns are read.
 
     Parameters
@@ -45,8 +45,11 @@ def read(source: Any, beside: Table | None = None) -> Table:
         ``connection.sql("SELECT …")``), whose rows are fetched; a connection alone does not say which table.
         The name of a file ends in ``.parquet`` or ``.csv``. A CSV file is UTF-8 with a header; fields are
         separated by commas, semicolons, tabs or bars; all columns are text, so leading zeros are kept.
+        Timestamps with a time zone are read as the clock of that zone shows them.
     beside : ibis.Table, optional
         A table that it will be joined with; the rows are moved to the engine of that table.
+    local : bool
+        False: timestamps with a time zone of a file stay in UTC; `rows_of` restores their zones.
 
     Raises
     ------
@@ -57,15 +60,15 @@ def read(source: Any, beside: Table | None = None) -> Table:
     import ibis
 
     if beside is None:
-        return _read(source, None)
+        return _read(source, None, local)
     connection = engine(beside)
     if not isinstance(source, ibis.Table | Database) and getattr(connection, "name", "") == "duckdb":
-        return _read(source, connection)
-    table = _read(source, None)
+        return _read(source, connection, local)
+    table = _read(source, None, local)
     return table if engine(table) is connection else ibis.memtable(run(table))
 
 
-def _read(source: Any, connection: Any) -> Table:
+def _read(source: Any, connection: Any, local: bool) -> Table:
     import ibis
 
     if isinstance(source, ibis.Table):
@@ -77,8 +80,11 @@ def _read(source: Any, connection: Any) -> Table:
     connection = connection or embedded()
     name = ibis.util.gen_name("given")
     if not isinstance(source, str | PathLike):
-        connection.con.register(name, _arrow(source))
-        return connection.table(name)
+        rows = _arrow(source)
+        connection.con.register(name, rows)
+        # A relation's zone is that of the connection, not the column's.
+        zones = {} if type(source).__name__ == "DuckDBPyRelation" else _zones(rows.schema)
+        return _local(connection, connection.table(name), zones)
     if "://" in fspath(source):  # a URL may contain a password
         raise InputError("a URL is not a table; give `--database URL|Database(url, table=…)`")
     path = Path(fspath(source))
@@ -101,9 +107,67 @@ def _read(source: Any, connection: Any) -> Table:
         return quietly(
             lambda: connection.read_csv(_literal(path), table_name=name, columns=columns, **options), path
         )
-    return quietly(
+    table = quietly(
         lambda: connection.read_parquet(_literal(path), table_name=name, hive_partitioning=False), path
     )
+    return _local(connection, table, quietly(lambda: _file_zones(path), path)) if local else table
+
+
+def rows_of(source: Any) -> Any:
+    """The rows of what `read` takes as an Arrow table; timestamps keep their time zones, as far as known."""
+    import ibis
+
+    kept = (str, PathLike, ibis.Table, Database)
+    if not isinstance(source, kept) and not hasattr(source, "sparkSession"):
+        return _arrow(source)
+    return in_zones(run(read(source, local=False)), source)
+
+
+def in_zones(rows: Any, source: Any) -> Any:
+    """An Arrow table, whose timestamps get the time zones of the Parquet file that they were read from."""
+    import pyarrow as pa
+
+    if not isinstance(source, str | PathLike) or Path(source).suffix.lower() != ".parquet":
+        return rows
+    for name, zone in _file_zones(Path(source)).items():
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, name, rows[name].cast(pa.timestamp(rows[name].type.unit, zone)))
+    return rows
+
+
+def _zones(schema: Any) -> dict[str, str]:
+    """The time zones of the columns of timestamps that have one."""
+    found = {field.name: getattr(field.type, "tz", None) for field in schema}
+    return {name: zone for name, zone in found.items() if zone is not None}
+
+
+def _file_zones(path: Path) -> dict[str, str]:
+    """The time zones of a Parquet file's columns, as far as its writer has noted them."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        noted = b"ARROW:schema" in (file.metadata.metadata or {})
+        return _zones(file.schema_arrow) if noted else {}
+
+
+def _local(connection: Any, table: Table, zones: Mapping[str, str]) -> Table:
+    """The table with timestamps as the clocks of their zones show them."""
+    import ibis
+
+    if not zones:
+        return table
+    clocks = []
+    for name, zone in zones.items():
+        column, place, later = name.replace('"', '""'), zone.replace("'", ""), 0
+        if place[0] in "+-":  # no version of DuckDB before 1.3 knows such a zone
+            digits = place[1:].replace(":", "")
+            later = (60 * int(digits[:2]) + int(digits[2:] or 0)) * (1 if place[0] == "+" else -1)
+            place = "UTC"
+        clocks.append(f"""timezone('{place}', "{column}") + INTERVAL {later} MINUTE AS "{column}\"""")
+    view = ibis.util.gen_name("local")
+    select = f'SELECT * REPLACE ({", ".join(clocks)}) FROM "{table.get_name()}"'
+    quietly(lambda: connection.con.execute(f"CREATE TEMPORARY VIEW {view} AS {select}"))
+    return connection.table(view)
 
 
 def engine(table: Table) -> Any:
@@ -185,6 +249,9 @@ def _arrow(source: Any) -> Table:
         for name, column in zip(names, columns, strict=True):
             try:
                 arrays.append(pa.array(column, from_pandas=True))
+                if column.dtype == object and getattr(arrays[-1].type, "tz", None):  # each has its own zone
+                    clocks = [None if pd.isna(at) else at.replace(tzinfo=None) for at in column]
+                    arrays[-1] = pa.array(clocks)
             except (pa.ArrowException, TypeError, ValueError, OverflowError):
                 arrays.append(None)
             if arrays[-1] is None:  # raised here, so that the cause, which may quote values, is dropped

@@ -6,7 +6,6 @@ import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,13 @@ from hierdp.checking.rerun import Rerun
 from hierdp.errors import InputError
 from hierdp.execution import progress, resume
 from hierdp.execution.progress import plural
-from hierdp.measurements.file import FORMAT
 from hierdp.mechanisms.registry import released_by
-from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep
 from hierdp.record.release import Release
 from hierdp.record.replay import Replay, SavedAnswer
 from hierdp.record.step import Step
 from hierdp.record.written import Written
-from hierdp.verification.judge import KnownBounds, Verdict, judge, refuted
-from hierdp.verification.known import known_bounds
+from hierdp.verification.judge import KnownBounds, Verdict, judge, known_bounds, refuted
 from hierdp.verification.table import Row, Verification
 from models import Certificate, Model
 from solvers import Backend, Solution, backends, fast, solve
@@ -129,8 +125,7 @@ def steps_of(release: Release) -> Sequence[Step]:
             f"{release.mechanism!r} again"
         )
     manifest: dict[str, Any] = {"mechanism": release.mechanism, "settings": release.settings}
-    manifest |= {"budget": release.ledger.as_dict(), "measurements": FORMAT}
-    manifest["solved"] = [line.line for line in release.proved]
+    manifest |= {"budget": release.ledger.as_dict(), "solved": [line.line for line in release.proved]}
     written = Written(manifest, release.counts, dict(release.regions), release.measurements)
     steps: list[Step] = []
 
@@ -140,7 +135,7 @@ def steps_of(release: Release) -> Sequence[Step]:
         steps.append(Step(saved.name, model, answer, tuple(problems)))
         return proof
 
-    Rerun(mechanism.checking, written, Path(PROOFS))(Replay(release.steps.saved(), prove))
+    Rerun(mechanism.checking, written)(Replay(release.steps.saved(), prove))
     return steps
 
 

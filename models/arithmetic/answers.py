@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
-from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.arithmetic.rounding import reach
 
@@ -19,77 +17,6 @@ A constraint that is broken by little may be worth much: in a chain of a million
 up. So a model judges the cost of a feasible answer beside the given one, as far as it can name one in one
 pass, and this tolerance only says how near it must be.
 """
-
-
-def answer_of(x: Any, shape: tuple[int, ...], integer: bool) -> Array:
-    """An answer as an array of the model's shape, without rounding any entry.
-
-    Returns: int64 if all entries are whole and 64 bits hold them. Otherwise Python integers, as objects. For
-    entries that are not whole: float64 if they are floats; otherwise Fractions and Python integers, as
-    objects. An integer model's `violations` list such entries. The result may be the caller's own array: do
-    not write to it.
-
-    Raises `ValueError` if the shape is wrong, or an entry is not a finite real number. An object array for an
-    integer model may hold integers and Fractions only.
-    """
-    array = _as_array(x)
-    if array.shape != shape:
-        raise ValueError(f"the answer has shape {array.shape}, the model {shape}")
-    kind = array.dtype.kind
-    if kind in "bui":
-        return exact.signed(array)
-    if kind == "O":
-        return _of_objects(array, integer)
-    held = array.astype(np.float64, copy=False) if kind == "f" else array
-    if kind != "f" or (array.dtype.itemsize > 8 and not np.array_equal(held, array, equal_nan=True)):
-        raise ValueError(f"the answer has dtype {array.dtype}; it must hold integers, float64 or Fractions")
-    array = held
-    with np.errstate(over="ignore", invalid="ignore"):
-        plain = np.isfinite(array.sum())  # then all are finite, and no array of flags is needed
-    if not plain and not (finite := np.isfinite(array)).all():
-        place = _place(np.flatnonzero(~finite)[0], shape)
-        raise ValueError(f"the answer is {array[place]} at {list(place)}: not finite")
-    return _whole_floats(array) if integer else array
-
-
-def _as_array(x: Any) -> Array:
-    try:
-        return np.asarray(x) if isinstance(x, np.ndarray) else exact.as_given(x)
-    except (ValueError, TypeError, OverflowError):
-        raise ValueError("the answer is not an array of numbers of one shape") from None
-
-
-def _whole_floats(array: Array) -> Array:
-    """Whole floats as integers of the same value; others unchanged."""
-    if not np.all(array == np.rint(array)):
-        return array
-    if np.abs(array).max(initial=0) < 2.0**63:
-        return array.astype(np.int64)
-    return exact.objects(map(int, array.ravel().tolist()), array.shape)
-
-
-def _of_objects(array: Array, integer: bool) -> Array:
-    values = []
-    for number, given in enumerate(array.ravel().tolist()):
-        value: Any = given.item() if isinstance(given, np.generic) else given
-        if isinstance(value, float) and not integer and abs(value) < float("inf"):
-            value = Fraction(value)
-        if not isinstance(value, int | Fraction) or not -exact.LARGEST <= value <= exact.LARGEST:
-            place, kinds = _place(number, array.shape), "integers" if integer else "finite numbers"
-            raise ValueError(
-                f"the answer holds {value!r:.40} at {list(place)}; it must hold {kinds} up to 1e300"
-            )
-        values.append(value)
-    if any(value.denominator != 1 for value in values):
-        return exact.objects(values, array.shape)
-    whole = [int(value) for value in values]
-    if all(-(2**63) <= value < 2**63 for value in whole):
-        return np.array(whole, np.int64).reshape(array.shape)
-    return exact.objects(whole, array.shape)
-
-
-def _place(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(axis) for axis in np.unravel_index(int(number), shape))
 
 
 def tolerance_for(x: Array, *data: Array) -> float:
@@ -106,16 +33,51 @@ def tolerance_for(x: Array, *data: Array) -> float:
     return FEASIBILITY_TOLERANCE * largest
 
 
-def too_far(x: Array, near: Array, slack: float) -> list[str]:
+class Texts(Sequence[str]):
+    """A text for each of many places, made when it is read: a proof that fails names the first of millions.
+
+    - places: an array, of which each row or number is one place.
+    - text: makes the text of one, given as a list of numbers, or a number.
+    """
+
+    def __init__(self, places: Array, text: Callable[[Any], str]) -> None:
+        self._places, self._text = places, text
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        places = self._places[at].tolist()
+        return [*map(self._text, places)] if isinstance(at, slice) else self._text(places)
+
+
+def all_texts(parts: Sequence[Sequence[str]]) -> Sequence[str]:
+    """All texts of several parts, one after the other; none of them is made."""
+    parts = [part for part in parts if part]
+    if len(parts) < 2:
+        return parts[0] if parts else []
+    sizes = [len(part) for part in parts]
+    part, first = np.repeat(np.arange(len(parts)), sizes), np.cumsum([0, *sizes])
+    places = np.column_stack([part, np.arange(part.size) - first[part]])
+    return Texts(places, lambda place: parts[place[0]][place[1]])
+
+
+def too_far(x: Array, near: Array, slack: float) -> Sequence[str]:
     """Entries of an answer in floats that are farther from a feasible answer than `slack`, in words."""
     apart = near - x
     if apart.max(initial=0) <= slack and -apart.min(initial=0) <= slack:
         return []
-    return [
-        f"all constraints together: x[{', '.join(map(str, place))}] = {x[tuple(place)]}, "
-        f"and {near[tuple(place)]} in the feasible answer beside it"
-        for place in np.argwhere(~(np.abs(apart) <= slack))  # NaN is far
-    ]
+    return Texts(
+        np.argwhere(~(np.abs(apart) <= slack)),  # NaN is far
+        lambda place: (
+            f"all constraints together: x[{', '.join(map(str, place))}] = {x[tuple(place)]}, "
+            f"and {near[tuple(place)]} in the feasible answer beside it"
+        ),
+    )
 
 
 def fractional(x: Array) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,9 +21,6 @@ Number = int | float | Fraction
 
 FLOAT_WHOLE = 2**53
 """Floats hold all whole numbers up to this size."""
-
-LARGEST = 10**300
-"""Larger integers and Fractions are refused: floats do not hold them."""
 
 LIMIT = 2**62
 """Intermediate values of int64 arithmetic stay below it in size; twice as much still fits 64 bits."""
@@ -54,21 +51,6 @@ def objects(values: Iterable[Any], shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-def as_given(values: Any) -> Array:
-    """An array of the values, none of them rounded.
-
-    NumPy makes floats of a list with an integer beyond int64 if another entry is negative, or a float. Such a
-    list becomes an object array.
-    """
-    array = np.array(values)
-    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
-        plain = np.array(values, dtype=object)
-        large = (isinstance(v, int | np.integer) and abs(int(v)) > FLOAT_WHOLE for v in plain.flat)
-        if plain.shape == array.shape and any(large):
-            return plain
-    return array
-
-
 def negated(values: Any) -> Array:
     """``-values``, in Python integers if 64 bits might not hold it."""
     return np.asarray(-widened(np.asarray(values)))
@@ -92,10 +74,20 @@ def where(condition: Array, a: Array, b: Array) -> Array:
     return np.where(condition, *comparable(a, b))
 
 
+def together(parts: Sequence[Array]) -> Array:
+    """The arrays, put end to end, none of their numbers rounded; int64 if there are none."""
+    if len({part.dtype for part in parts}) > 1:
+        large = any(part.dtype.kind in "iu" and reach(part) > FLOAT_WHOLE for part in parts)
+        large = large or any(part.dtype == object for part in parts)
+        if large:  # a float among Python's numbers would make floats of their sums
+            parts = [fractions(part) if part.dtype.kind == "f" else part.astype(object) for part in parts]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
 def joined(values: Array, last: Any) -> Array:
     """The values and one more number, none of them rounded: floats only if they hold every one exactly."""
-    one = objects([last], (1,)) if isinstance(last, Fraction) else as_given([last])
-    return np.concatenate(comparable(values, one))
+    one = objects([last], (1,)) if isinstance(last, Fraction) else np.array([last])
+    return together([values, one])
 
 
 def fits(largest: int | Fraction) -> bool:
@@ -262,46 +254,3 @@ def total(a: Array) -> Number:
     if fits(reach(a) * a.size):
         return int(a.sum())
     return (int((a >> 32).sum()) << 32) + int((a & 0xFFFFFFFF).sum())
-
-
-def as_data(name: str, values: Any, ndim: int = 1) -> Array:
-    """Check a model's data: a read-only int64 or float64 (or exact object) array of finite numbers.
-
-    Raises `ValueError` if an entry is not a finite number, or the number of axes is wrong; the message says
-    where.
-    """
-    array = as_given(values)
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} axis(es), got shape {array.shape}")
-    if array.dtype == object:
-        if not all(isinstance(v, int | Fraction | np.integer) for v in array.flat):
-            raise ValueError(f"{name}: an object array may hold only int and Fraction")
-        array = objects((int(v) if v.denominator == 1 else v for v in array.flat), array.shape)
-        parts = [(abs(v.numerator), v.denominator) for v in array.flat]
-        if not all(a <= LARGEST * b and b <= LARGEST * max(a, 1) for a, b in parts):
-            raise ValueError(f"{name}: numbers other than 0 must be between 1e-300 and 1e300 in size")
-    elif np.issubdtype(array.dtype, np.integer) or array.dtype == bool or array.size == 0:
-        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-            raise ValueError(f"{name} has values beyond 64-bit signed integers")
-        array = array.astype(np.int64, copy=False)  # it is a copy already
-    elif np.issubdtype(array.dtype, np.floating):
-        array = array.astype(np.float64, copy=False)
-        wrong = np.flatnonzero(~np.isfinite(array))
-        if wrong.size:
-            where = np.unravel_index(wrong[0], array.shape)
-            raise ValueError(f"{name}[{', '.join(map(str, where))}] is {array[where]}: it must be finite")
-    else:
-        raise ValueError(f"{name} must be numbers, got dtype {array.dtype}")
-    array.flags.writeable = False
-    return array
-
-
-def as_total(name: str, value: Any) -> int:
-    """Check a public total: a whole number ≥ 0."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be an integer, got {value!r}")
-    if value < 0:
-        raise ValueError(f"{name} is {value}: no non-negative counts add up to it")
-    if value >= 2**62:
-        raise ValueError(f"{name} is {value}: beyond 62 bits")
-    return int(value)

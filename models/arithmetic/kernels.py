@@ -84,9 +84,9 @@ class Kernel(Generic[Out]):
         run = None if self._always else self.py_func if self._is_brief(args) else self._instead_of(args)
         if run is None:
             return self.compiled()(*args)
-        began = time.thread_time()
+        began = time.perf_counter()
         result = _interpreted(run)(*args)
-        spent = time.thread_time() - began
+        spent = time.perf_counter() - began
         self._spent += spent
         _waiting["interpreting"] += spent
         return result
@@ -110,6 +110,11 @@ class Kernel(Generic[Out]):
         For kernels whose sums machine code reorders: small problems do not load Numba for them.
         """
         return _interpreted(self.py_func) if size <= SMALL else self
+
+    @property
+    def in_arrays(self) -> Callable[..., Out]:
+        """What `without_numba` registered."""
+        return self._arrays
 
     def without_numba(self, arrays: Callable[..., Out]) -> Callable[..., Out]:
         """Run this function on large arrays if Numba is not installed: the same in array operations.

@@ -31,17 +31,14 @@ class Rounding(NamedTuple):
     - error: a bound on the rounding errors of objective and gap together.
     - unit: the objective of an answer that is wrong by as much as the data are large, or 1 if that is less. A
       gap up to a small share of this counts as 0, so that small data have a small tolerance.
-    - resolution: the objective's change if each entry is rounded to 47 binary digits. It is added to the
-      tolerance.
     """
 
     error: float = 0.0
     unit: float = 1.0
-    resolution: float = 0.0
 
     def plus(self, error: float) -> Rounding:
         """With a further error."""
-        return Rounding(self.error + error if error == error else math.inf, self.unit, self.resolution)
+        return Rounding(self.error + error if error == error else math.inf, self.unit)
 
     def of_whole(self, count: int, heaviest: float, largest: float, steepest: float) -> Rounding:
         """For whole answers: no tolerance, and each of `count` minima may be rounded the wrong way.
@@ -49,30 +46,13 @@ class Rounding(NamedTuple):
         That costs at most 2w times what the minimum over the reals is wrong by.
         """
         wrong = count * 8 * UNIT * (heaviest * largest + steepest)
-        return self.plus(wrong)._replace(resolution=0.0)
+        return self.plus(wrong)
 
 
 def reach(*arrays: Array | None) -> float:
     """The largest absolute value in these arrays of numbers, as a float; 0 if there are none."""
     held = [a for a in arrays if a is not None and a.size]
     return max((max(float(a.max()), -float(a.min())) for a in held), default=0.0)
-
-
-def square(array: Array) -> float:
-    """The sum of squares, rounded up."""
-    values = array.astype(float, copy=False)
-    with np.errstate(over="ignore", under="ignore"):
-        return float((values * values).sum()) * (1 + 1e-9) + values.size * LEAST
-
-
-def of_sums(price_square: float, square: float, children: int) -> float:
-    """A bound on the error of ``Σ price · (sum of children − parent)``, with up to `children` each.
-
-    By the Cauchy–Schwarz inequality; from the sums of squares of prices and of all counts.
-    """
-    size = math.sqrt(price_square) * math.sqrt(square * children)
-    error = 2 * (children + 4) * UNIT * size * (1 + 1e-9)
-    return math.inf if math.isnan(error) else error
 
 
 def unit_of(weights: Array, *arrays: Array | None) -> float:
@@ -119,35 +99,9 @@ def _of_terms(
     unit = min(1.0, entry * entry)
     if not largest:  # all numbers are 0, and so is every cost
         return Rounding(0.0, unit)
-    resolution = count * (64 * UNIT * entry) * (64 * UNIT * entry)
     sums = of_total(count, max(gap, 0.0) + error, block) + of_total(count, objective, block)
     lost = 8 * count * LEAST * (1 + heavy + 1 / light)
-    return Rounding(0.0, unit, resolution).plus(error + sums + lost)
-
-
-def of_squares(
-    gap: float, objective: float, count: int, weights: tuple[float, float], largest: float, steepest: float
-) -> Rounding:
-    """Rounding of ``Σ w (x − y)²`` and of its gap to the Lagrangian bound ``Σ min_z ( w (z − y)² + c z )``.
-
-    The gap is a sum of ``(x − z)(w (x + z − 2y) + c)``, where z is the computed place of the minimum, or of
-    ``(2w (x − y) + c)² / 4w``. Either is at least w (x − z)². So Σ |x − z| is at most √(count · gap / w), by
-    the Cauchy–Schwarz inequality. An error of ``8 UNIT · (4 w R + 3 S)`` in the second factor, where R and S
-    are the largest number and price, therefore adds at most a·√gap with the a below. A computed z is within
-    ``4 UNIT · (R + S/w)`` of the true one, which adds w times the square of that to each term's minimum.
-
-    - gap, objective: as computed.
-    - count: the number of terms.
-    - weights: the least and the largest weight w.
-    - largest: R, the largest absolute value of x, y and of the bounds of z.
-    - steepest: S, the largest absolute price.
-    """
-    light, heavy = weights
-    a = 8 * (UNIT * (4 * heavy * largest + 3 * steepest) + LEAST) * math.sqrt(count / light)
-    off = math.sqrt(count * heavy) * (4 * UNIT * (largest + steepest / light) + LEAST)
-    gap = max(gap, 0.0)
-    root = (a + math.sqrt(a * a + 4 * (gap + off * off))) / 2 if max(a, off) < 1e150 else math.inf
-    return _of_terms(root * root - gap, gap, objective, count, weights, largest, BLOCK)
+    return Rounding(0.0, unit).plus(error + sums + lost)
 
 
 def of_balance(

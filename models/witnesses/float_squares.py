@@ -14,9 +14,6 @@ from models.workload import Workload
 FAR = 2.0**200
 """Larger numbers, and weights of cells under its inverse, are left to exact arithmetic."""
 
-MANY = 10**6
-"""So are larger arrays, here those of one call."""
-
 TINY = 1 / FAR
 """More than what underflow takes away, in each term."""
 

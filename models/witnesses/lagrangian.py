@@ -25,19 +25,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Flags
 from models.arithmetic.exact import Number
 from models.programs.program import Program
 from models.programs.terms import INFINITY
-from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
+from models.witnesses.read import Side, entries, sides, tabulated, terms
 from models.witnesses.scaled import (
     Scaled,
     divided,
     finite,
     gathered,
     minus,
-    numbers,
     plus,
     raised,
     running,
@@ -96,7 +95,7 @@ def lagrangian_bound(program: Program, prices: ArrayLike) -> Number:
     >>> program.value(np.array([3, 1]))
     8
     """
-    paid = numbers("prices", prices, (program.matrix.shape[0],))
+    paid = door.numbers("prices", prices, (program.matrix.shape[0],), finite=False)
     if not (program.exactly and finite(paid).all()):
         return -INFINITY
     price = scaled([paid])
@@ -151,7 +150,7 @@ def _costs(program: Program, price: Scaled) -> _Costs:
     _, height, bend = terms(program, "absolute")
     row, charged, entry = entries(program)
     charge = Scaled(times(entry.number, price.number[row]), entry.unit * price.unit)
-    table_unit = scaled([table for term in tabulated(program) for table in tables(term)]).unit
+    table_unit = scaled([table for term in tabulated(program) for table in term.tables]).unit
     once = weight.unit * center.unit
     unit = math.lcm(price_of.unit, once * center.unit, height.unit * bend.unit, charge.unit, table_unit)
     # weight·(v − center)² is weight·v² − 2·weight·center·v + weight·center².
@@ -311,7 +310,7 @@ def _least_tables(program: Program, costs: _Costs, box: tuple[Side, Side]) -> Fr
         return Fraction(0)
     if center.unit != 1 or not program.integer[index].all():
         raise ValueError("a table needs whole variables, and whole numbers as centers")
-    cost_tables = [table for term in tabulated(program) for table in tables(term)]
+    cost_tables = [table for term in tabulated(program) for table in term.tables]
     length = np.array([table.size for table in cost_tables], np.int64)
     if length.size != index.size:
         raise ValueError(f"there are {length.size} tables for {index.size} variables")

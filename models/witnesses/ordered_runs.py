@@ -7,15 +7,17 @@ most by which ``d[j] − d[i]`` exceeds w(i, j). Two facts limit where to look: 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import PIECE, Floats, Ints
+from models.arithmetic.arrays import PIECE, Array, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.places import append, end_below, first_below, minimum, minimum_sum, through
 from models.arithmetic.run_costs import VECTORS, Sums, rough_error, rough_spreads, run_column, spreads
-from models.arithmetic.segments import within
+from models.segments import within
+from models.witnesses import near_runs
 
 _BLOCK = 16
 """Columns whose costs are kept while all layers are processed, so that each is computed once."""
@@ -41,24 +43,55 @@ def most_over(d: Floats, price: float, sums: Sums, starts: Ints, cost: float, lo
     return float(_excess(d, price, sums, starts)) + 2.0**-48 * (variation + cost) + 2 * lost
 
 
+def capped(d: Floats, cost: float) -> Floats:
+    """The potentials of layers, none above the last one, or above the first one plus a cost.
+
+    Inequalities that held before still hold. Zero runs cover zero values: the first row is infinite behind
+    its first entry; and entries [r, j] with j < r are 0.
+    """
+    d = d.copy()
+    d[0, 1:] = 0.0
+    for r in range(1, len(d)):
+        d[r, :r] = 0.0
+    np.minimum(d, max(float(d[-1, -1]), float(d[0, 0]) + cost), out=d)
+    d[0, 1:] = np.inf
+    return d
+
+
 def most_over_layers(d: Floats, sums: Sums, cost: float, lost: float) -> float:
     """A bound on the excess of ``d[k, n] − d[0, 0]`` over the cost of any cut into k runs of at most `cost`.
 
-    The excess is the sum over the rows r of the most by which ``d[r, j] − d[r − 1, i]`` exceeds w(i, j), as a
-    cut into k runs has one in each row. Rounding adds 4u times the largest potential and the cost in each
-    row. Potentials are first capped at the last one, and at the first one plus the cost: inequalities that
-    held before still hold.
+    The potentials are `capped`. The excess is the sum over the rows r of the most by which ``d[r, j] − d[r −
+    1, i]`` exceeds w(i, j), as a cut into k runs has one in each row. Rounding adds 4u times the largest
+    potential and the cost in each row.
     """
-    runs = d.shape[0] - 1
-    d = d.copy()
-    d[0, 1:] = 0.0
-    for r in range(1, runs + 1):
-        d[r, :r] = 0.0
-    np.minimum(d, max(float(d[-1, -1]), float(d[0, 0]) + cost), out=d)
-    largest = float(np.abs(d).max())
-    d[0, 1:] = np.inf  # zero runs cover zero values
-    rounded: float = 2.0**-49 * runs * (largest + cost) + 2 * lost
+    largest = max(abs(float(d[0, 0])), float(np.abs(d[1:]).max()))
+    rounded: float = 2.0**-49 * (d.shape[0] - 1) * (largest + cost) + 2 * lost
     return float(_layers_excess(d, sums)) + rounded
+
+
+def exact_least(d: Floats, price: Fraction, sums: Sums, near: float, values: Array) -> Fraction | None:
+    """The least cost of a cut, if some cut costs at most `near` more than ``d[n] − d[0]``, rounding included.
+
+    - d: of shape (n + 1,); or of shape (k + 1, n + 1) and `capped`, for cuts into k runs.
+    - price: what each run costs, in whole numbers and in floats.
+
+    Returns: None if there is no such cut, or too many runs may be part of one.
+    """
+    rows = d.reshape(-1, d.shape[-1])
+    layers, n = len(rows) - 1, rows.shape[1] - 1
+
+    def slacks(here: near_runs.Place) -> tuple[list[near_runs.Place], Floats]:
+        (r, j), above = here, max(here[0] - 1, 0)
+        i = np.arange(above, j if r != 1 else 1)
+        slack = (rows[above, i] - rows[r, j]) + spreads(sums, i, j, (j - i).astype(float)) + float(price)
+        return [(above, k) for k in range(above, above + i.size)], slack
+
+    last = layers, n
+    begins = near_runs.near_runs(last, slacks, near)
+    if begins is None:
+        return None
+    return near_runs.shortest(begins, last, near_runs.run_costs(values, price, Fraction(0), begins))
 
 
 @kernel(**VECTORS)

@@ -23,12 +23,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from models.arithmetic import door
 from models.arithmetic.arrays import Array
 from models.certificate import Witness
 from models.programs.program import Program
-from models.witnesses.read import Side, sides, tables
+from models.witnesses.read import Side, sides
 from models.witnesses.row_proofs import exact_proofs
-from models.witnesses.scaled import Scaled, finite, numbers
+from models.witnesses.scaled import Scaled, finite
 
 FIRST_LINE = "hierdp proofs 1"
 
@@ -103,7 +104,7 @@ def problem_lines(name: str, program: Program, variables: ArrayLike, prices: Arr
         ("value", variables, (program.size,)),
         ("price", prices, (program.matrix.shape[0],)),
     ):
-        array = numbers(f"the {word}s", given, shape)
+        array = door.numbers(f"the {word}s", given, shape, finite=False)
         yield from (f"{word} {number}" for number in _words(f"a {word}", array))
     yield "end"
 
@@ -124,13 +125,13 @@ def model_lines(name: str, model: Any, x: Any, witness: Witness | None = None) -
 def _variable_lines(program: Program) -> Iterator[str]:
     pieces = [""] * program.size
     for term in program.objective:
-        index = np.asarray(term.index).tolist()
+        index = term.index.tolist()
         weight, center = (
-            _words(f"the {name} of a {term.kind} term", numbers(name, part, np.shape(term.index)))
+            _words(f"the {name} of a {term.kind} term", part)
             for name, part in zip(("weight", "center"), term.data, strict=True)
         )
         if term.kind == "table":
-            for j, first, table in zip(index, center, tables(term), strict=True):
+            for j, first, table in zip(index, center, term.tables, strict=True):
                 pieces[j] += f" table {first} {table.size} {' '.join(_words('a cost', table))}".rstrip()
         elif term.kind == "linear":
             for j, w in zip(index, weight, strict=True):
@@ -150,7 +151,7 @@ def _row_lines(program: Program) -> Iterator[str]:
     ends = zip(_side_words(lower, "-inf"), _side_words(upper, "inf"), strict=True)
     for rows in program.rows:
         matrix = rows.matrix.tocsr()
-        words = _words("an entry of the matrix", numbers("the matrix", matrix.data, matrix.data.shape))
+        words = _words("an entry of the matrix", matrix.data)
         column, start = (matrix.indices + 1).tolist(), matrix.indptr.tolist()
         for i in range(matrix.shape[0]):
             low, high = next(ends)

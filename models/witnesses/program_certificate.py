@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from models.arithmetic import exact
+from models.arithmetic import door, exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.exact import Number
 from models.certificate import CONTRADICTION, FLOAT_TOLERANCE, PROVED, Certificate, infeasible
 from models.programs.program import Program
 from models.programs.terms import INFINITY
 from models.witnesses.lagrangian import lagrangian_bound
-from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
-from models.witnesses.scaled import Scaled, divided, finite, gathered, minus, numbers, scaled, times
+from models.witnesses.read import Side, entries, sides, tabulated, terms
+from models.witnesses.scaled import Scaled, divided, gathered, minus, scaled, times
 
 
 def lagrangian_certificate(program: Program, variables: ArrayLike, prices: ArrayLike) -> Certificate:
@@ -31,9 +31,9 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     program : Program
     variables : array, shape (program.size,)
         All variables, in order, the auxiliary ones included: int, Fraction or float. In floats, real
-        variables may break each bound, and all rows together, by `FEASIBILITY_TOLERANCE` of the largest (of
-        the data's largest number, but at most 1, if variables are less); whole variables, and rows of these
-        alone, may not. A row counts with what it lacks over its largest coefficient.
+        variables may be off by `FEASIBILITY_TOLERANCE` of their own size (of the data's largest number, but
+        at most of 1, if they are smaller). They are moved into their bounds; then all rows together may be
+        broken by what such moves within the bounds repair. Whole and fixed variables cannot move.
     prices : array, shape (number of rows,)
         See `lagrangian_bound`.
 
@@ -58,26 +58,25 @@ def lagrangian_certificate(program: Program, variables: ArrayLike, prices: Array
     >>> print(lagrangian_certificate(program, [4, 0], prices=[-4]).reason)
     not proved: these prices leave a gap of 2
     """
-    given = numbers("variables", variables, (program.size,))
-    wrong = np.flatnonzero(~finite(given))
-    if wrong.size:
-        raise ValueError(f"variable {wrong[0]} is {given[wrong[0]]}: it must be finite")
+    given = door.numbers("variables", variables, (program.size,))
     in_floats = bool(np.issubdtype(given.dtype, np.floating)) and not program.integer.all()
-    at, slack, tolerance = scaled([given]), Fraction(0), Fraction(0)
+    at, small, tolerance = scaled([given]), Fraction(0), Fraction(0)
     largest = Fraction(exact.reach(at.number), at.unit)
     if in_floats:
-        if largest < 1:
-            largest = max(largest, min(Fraction(1), _largest(program)))
-        slack = Fraction(FEASIBILITY_TOLERANCE) * largest
+        small = min(Fraction(1), _largest(program))
+        largest = max(largest, small)
+    allowed = Scaled(np.zeros(program.size, np.int64), 1)
+    if in_floats:
+        at, allowed = _inside(program, at, small)
     bound, objective = lagrangian_bound(program, prices), _cost(program, at)
-    broken = list(_broken(program, at, slack))
+    broken = list(_broken(program, at, allowed))
     if objective == INFINITY:
         broken.append("tables: a variable has a value that its table has no cost for")
     if broken:
         return infeasible(objective, broken)
     if in_floats:
         tolerance = Fraction(FLOAT_TOLERANCE) * max(_unit(program, largest), abs(Fraction(objective)))
-    gap, witness = objective - bound, {"prices": np.asarray(prices)}
+    gap, witness = objective - bound, {"prices": door.numbers("prices", prices, finite=False)}
     if gap < 0 and not in_floats:
         return Certificate(False, objective, None, gap, witness, CONTRADICTION)
     if gap < -tolerance:
@@ -96,30 +95,52 @@ def _shown(gap: Number) -> str:
     return f"{float(gap):.6g}" if gap < 10**300 else "more than 1e300"
 
 
-def _broken(program: Program, at: Scaled, slack: Fraction) -> Iterator[str]:
-    """Violations of integrality, bounds and rows."""
+def _inside(program: Program, at: Scaled, small: Fraction) -> tuple[Scaled, Scaled]:
+    """The variables, real ones just outside their bounds moved to these; and how far each may move.
+
+    A real variable may move by `FEASIBILITY_TOLERANCE` of its own size, or of the number `small` if it is
+    smaller, but by no more than its bounds are apart. (The tolerance itself is left to `_broken`.)
+    """
+    low, high = _both(program, "blocks")
+    unit = math.lcm(at.unit, low.at.unit, high.at.unit, small.denominator)
+    v, ends = at.over(unit), (low.at.over(unit), high.at.over(unit))
+    least = int(small * unit)
+    size = np.maximum(np.abs(v) if exact.fits(least) else np.abs(v).astype(object), least)
+    near = np.where(low.open, v, np.maximum(v, ends[0]))
+    near = np.where(high.open, near, np.minimum(near, ends[1]))
+    far = times(np.abs(minus(v, near)), round(1 / FEASIBILITY_TOLERANCE)) > size
+    v = np.where(program.integer | far, v, near)
+    apart = times(minus(ends[1], ends[0]), round(1 / FEASIBILITY_TOLERANCE))
+    size = np.where(low.open | high.open, size, np.minimum(size, np.maximum(apart, 0)))
+    return Scaled(v, unit), Scaled(np.where(program.integer, 0, size), unit)
+
+
+def _broken(program: Program, at: Scaled, allowed: Scaled) -> Iterator[str]:
+    """Violations of integrality, bounds and rows.
+
+    Rows may be broken if moves of their variables by `FEASIBILITY_TOLERANCE` times `allowed` repair them all.
+    """
     whole = times(divided(at.number, at.unit), at.unit) == at.number
     for j in np.flatnonzero(program.integer & ~whole).tolist():
         yield f"integer: {_variable(program, j)} = {at.value(j)}"
-    slacks = Scaled(times(~program.integer, slack.numerator), slack.denominator)
-    for j, limit, _ in _outside(at, _both(program, "blocks"), slacks):
+    for j, limit, _ in _outside(at, _both(program, "blocks")):
         yield f"bounds: {_variable(program, j)} = {at.value(j)}, not {limit}"
+    tolerance = Fraction(FEASIBILITY_TOLERANCE)
     row, variable, entry = entries(program)
     count = program.matrix.shape[0]
     held = Scaled(gathered(row, times(entry.number, at.number[variable]), count), entry.unit * at.unit)
-    steepest, real = np.zeros(count, entry.number.dtype), np.zeros(count, bool)
-    np.maximum.at(steepest, row, np.abs(entry.number))
-    real[row[~program.integer[variable]]] = True  # rows without real variables must hold exactly
+    # How far the variables of a row have to move: a share of their sizes, the same for all.
+    moved = gathered(row, times(np.abs(entry.number), allowed.number[variable]), count)
     together: Number = Fraction(0)
     named = False
-    for i, limit, short in _outside(held, _both(program, "rows"), Scaled(np.zeros(count, np.int64), 1)):
-        apart = short * entry.unit / int(steepest[i]) if steepest[i] else math.inf
-        together += apart
-        if apart > slack or not real[i]:
+    for i, limit, short in _outside(held, _both(program, "rows")):
+        share = short * (entry.unit * allowed.unit) / int(moved[i]) if moved[i] else math.inf
+        together += share
+        if share > tolerance:
             named = True
             yield f"{_row(program, i)}: {held.value(i)}, not {limit}"
-    if together > slack and not named:
-        yield f"rows: all together are broken by {_shown(together)}, more than {_shown(slack)}"
+    if together > tolerance and not named:
+        yield f"rows: all together are broken by {_shown(together)}, more than {_shown(tolerance)}"
 
 
 def _largest(program: Program) -> Fraction:
@@ -135,7 +156,7 @@ def _unit(program: Program, largest: Fraction) -> Fraction:
     for kind, power in (("linear", 1), ("absolute", 1), ("quadratic", 2)):
         weight = terms(program, kind)[1]
         unit = max(unit, Fraction(exact.reach(weight.number), weight.unit) * largest**power)
-    costs = [table for term in tabulated(program) for table in tables(term) if table.size]
+    costs = [table for term in tabulated(program) for table in term.tables if table.size]
     return min(Fraction(1), max([unit, *(Fraction(table.max() - table.min()) for table in costs)]))
 
 
@@ -143,12 +164,12 @@ def _both(program: Program, of: str) -> tuple[Side, Side]:
     return sides(program, of, "lower"), sides(program, of, "upper")
 
 
-def _outside(at: Scaled, limits: tuple[Side, Side], slack: Scaled) -> Iterator[tuple[int, str, Fraction]]:
-    """Which numbers are below the lower side or above the upper one by more than the slack; how far."""
-    unit = math.lcm(at.unit, slack.unit, *(side.at.unit for side in limits))
+def _outside(at: Scaled, limits: tuple[Side, Side]) -> Iterator[tuple[int, str, Fraction]]:
+    """Which numbers are below the lower side or above the upper one; how far."""
+    unit = math.lcm(at.unit, *(side.at.unit for side in limits))
     for (side, open_), sign, name in zip(limits, (1, -1), ("at least", "at most"), strict=True):
         short = times(minus(side.over(unit), at.over(unit)), sign)
-        for i in np.flatnonzero(~open_ & (short > slack.over(unit))).tolist():
+        for i in np.flatnonzero(~open_ & (short > 0)).tolist():
             yield i, f"{name} {side.value(i)}", Fraction(int(short[i]), unit)
 
 
@@ -182,7 +203,7 @@ def _cost(program: Program, at: Scaled) -> Number:
         cost = times(cost, np.abs(away)) if kind == "quadratic" else cost
         found += Fraction(int(exact.total(cost)), weight.unit * unit**power)
     index, _, start = terms(program, "table")
-    costs = [table for term in tabulated(program) for table in tables(term)]
+    costs = [table for term in tabulated(program) for table in term.tables]
     for i, (j, table) in enumerate(zip(index.tolist(), costs, strict=True)):
         place = at.value(j) - start.value(i)
         if place.denominator != 1 or not 0 <= place < table.size:

@@ -142,10 +142,10 @@ class _Check:
             raise ValueError(f"{found!r} in place of {word!r}")
 
     def _count(self) -> int:
-        found = int(self._word())
-        if found < 0:
-            raise ValueError(f"{found} in place of a count")
-        return found
+        word = self._word()
+        if not (word.isascii() and word.isdigit()):
+            raise ValueError(f"{word!r} in place of a count")
+        return int(word)
 
     def _number(self) -> Number:
         return _number(self._word())
@@ -179,8 +179,8 @@ class _Check:
         """Read the rest: the relation to prove, answers, derivations."""
         self._expect("RTP")
         infeasible = self._word() == "infeas"
-        lower: Number = -INFINITY if infeasible else self._end()
-        upper: Number = INFINITY if infeasible else self._end()
+        lower: Number = -INFINITY if infeasible else self._end("-inf")
+        upper: Number = INFINITY if infeasible else self._end("inf")
         best = self._answers()
         if not infeasible:
             stated = upper if self.sign > 0 else -lower
@@ -204,9 +204,10 @@ class _Check:
             raise ValueError("the bound is not derived")
         return Proved(lower, upper)
 
-    def _end(self) -> Number:
+    def _end(self, open_: str) -> Number:
+        """One end of the range: a number, or that there is no bound."""
         word = self._word()
-        return {"-inf": -INFINITY, "inf": INFINITY}[word] if word.endswith("inf") else _number(word)
+        return float(open_) if word == open_ else _number(word)
 
     def _answers(self) -> Number | None:
         """The least cost of the answers, negated for a maximum; each is checked."""
@@ -347,5 +348,7 @@ def _product(row: Vector, answer: Vector) -> Number:
 
 
 def _number(word: str) -> Number:
+    if "_" in word:  # as Python writes 1_000
+        raise ValueError(f"{word!r} in place of a number")
     found = Fraction(word)
     return found.numerator if found.denominator == 1 else found

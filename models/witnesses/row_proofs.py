@@ -7,25 +7,25 @@ of the rows prove a bound. Where a witness reads as such prices, both must agree
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from models.arithmetic import door
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Certificate, Witness
 from models.programs.program import Program
 from models.programs.terms import INFINITY
 from models.witnesses.program_certificate import lagrangian_certificate
-from models.witnesses.read import entries, sides, tables
-from models.witnesses.scaled import Scaled, gathered, numbers, scaled, times
+from models.witnesses.read import entries, sides
+from models.witnesses.scaled import Scaled, gathered, scaled, times
 
 MOST_VARIABLES = 2_000_000
-"""Programs with more variables are left out, unless the caller allows more."""
+"""Programs with more variables are left out."""
 
 TOO_LARGE = "its program has too many variables"
 UNREADABLE = "its witness does not read as row prices"
@@ -47,23 +47,13 @@ def exact_proofs(
         yield name, _without(model)
 
 
-def is_small(variables: int) -> bool:
-    """Whether a program is not too large to be written down."""
-    return variables <= MOST_VARIABLES
-
-
 def proofs_of(
     name: str,
     model: Any,
     x: Any,
     proof: Certificate,
-    allowed: Callable[[int], bool] = is_small,
-    stride: int = 1,
 ) -> Iterator[tuple[str, Proof | str]]:
-    """The same from the model's certificate of this answer.
-
-    `allowed` tells whether a program may have so many variables. Of problems side by side, every `stride`-th.
-    """
+    """The same from the model's certificate of this answer."""
     if not hasattr(model, "row_prices"):
         yield name, _without(model)
     elif not proof:
@@ -71,25 +61,24 @@ def proofs_of(
     elif not all(isinstance(number, int | Fraction) for number in (proof.objective, proof.bound)):
         yield name, "not exact: its answer or data are floats"
     elif hasattr(model, "apart"):
-        parts = islice(enumerate(model.apart(x, proof.witness)), 0, None, stride)
-        for k, (part, answer, own) in parts:
-            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own, allowed)
+        for k, (part, answer, own) in enumerate(model.apart(x, proof.witness)):
+            yield f"{name}, part {k + 1}", _exact_proof(part, answer, own)
     else:
-        yield name, _exact_proof(model, x, proof.witness, allowed)
+        yield name, _exact_proof(model, x, proof.witness)
 
 
 def _without(model: Any) -> str:
     return f"{type(model).__name__} has no row prices"
 
 
-def _exact_proof(model: Any, x: Any, witness: Witness, allowed: Callable[[int], bool]) -> Proof | str:
-    if hasattr(model, "program_size") and not allowed(model.program_size):
+def _exact_proof(model: Any, x: Any, witness: Witness) -> Proof | str:
+    if hasattr(model, "program_size") and model.program_size > MOST_VARIABLES:
         return TOO_LARGE
     try:
         program: Program = (model.exact_program if hasattr(model, "exact_program") else model.program)()
     except ValueError as too_large:
         return str(too_large)
-    if not hasattr(model, "program_size") and not allowed(program.size):
+    if not hasattr(model, "program_size") and program.size > MOST_VARIABLES:
         return TOO_LARGE
     if not program.exactly:
         return "its program rounds the model's numbers"
@@ -136,9 +125,9 @@ def general_proof(program: Program, variables: Array, prices: Array) -> GeneralP
 def has_whole_costs(program: Program) -> bool:
     """Whether every feasible answer has a whole cost, by the kinds of variables and the numbers."""
     for term in program.objective:
-        weight, center = (numbers("a number", part, np.shape(term.index)) for part in term.data)
+        weight, center = term.data
         if term.kind == "table":
-            if not all(map(_are_whole, tables(term))):
+            if not all(map(_are_whole, term.tables)):
                 return False
         elif term.kind == "linear":
             if not (program.integer[term.index][weight != 0].all() and _are_whole(weight)):
@@ -160,11 +149,11 @@ def completed(program: Program, answer: ArrayLike) -> Array:
     Each further variable takes the least value that its bounds allow, and those rows that hold no other
     further variable: the largest distance, for example, or the answer of a query.
     """
-    own = np.ravel(np.asarray(answer))
+    own = np.ravel(door.numbers("the answer", answer))
     size, given = program.size, own.size
     if given == size:
         return own
-    at = scaled([numbers("the answer", own, (given,))])
+    at = scaled([door.numbers("the answer", own)])
     row, variable, entry = entries(program)
     lower, upper = (sides(program, "rows", side) for side in ("lower", "upper"))
     inside = variable < given

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags
+from models.programs.costs import Absolute, Square
 
 LIMIT = 2**62
 """Values of int64 arrays stay below it; twice as much still fits 64 bits."""
@@ -45,30 +45,6 @@ class Scaled(NamedTuple):
         return Fraction(int(self.number[place]), self.unit)
 
 
-def numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Real numbers of any kind as an array of int64, float64 or Python numbers; infinities and NaN included.
-
-    Raises `ValueError` if these are not numbers, or not of this shape.
-    """
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError):
-        raise ValueError(f"{name} must be an array of numbers") from None
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
-    if array.dtype == object:
-        allowed = (int, float, Fraction, np.integer, np.floating, np.bool_)
-        wrong = next((type(v).__name__ for v in array.flat if not isinstance(v, allowed)), None)
-        if wrong is not None:
-            raise ValueError(f"{name} must be numbers, and holds a {wrong}")
-        return array
-    if np.issubdtype(array.dtype, np.floating):
-        return array.astype(np.float64) if array.dtype.itemsize <= 8 else array.astype(object)
-    if not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
-        raise ValueError(f"{name} must be numbers, not of type {array.dtype}")
-    return exact.signed(array)
-
-
 def finite(array: Array) -> Flags:
     """Which entries are neither infinite nor NaN."""
     if array.dtype == object:
@@ -91,6 +67,15 @@ def over_one_unit(*arrays: Array) -> tuple[list[Any], int]:
     together = scaled(arrays)
     parts = np.split(together.number, np.cumsum([array.size for array in arrays])[:-1])
     return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)], together.unit
+
+
+def exact_cost(cost: Square | Absolute, v: Array) -> Fraction:
+    """The cost of variables, also of floats without rounding."""
+    (held, center), unit = over_one_unit(v, np.asarray(cost.center))
+    (weight,), heavy = over_one_unit(np.asarray(cost.weight))
+    away = np.abs(minus(held, center))
+    total: Any = exact.weighted_squares(weight, away) if cost.power == 2 else exact.dot(weight, away)
+    return Fraction(total, heavy * unit**cost.power)
 
 
 def _scaled(array: Array) -> Scaled:

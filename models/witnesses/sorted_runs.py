@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from models.arithmetic.arrays import PIECE, Floats, Ints
+from models.arithmetic.arrays import PIECE, Array, Floats, Ints
 from models.arithmetic.kernels import kernel
 from models.arithmetic.run_costs import VECTORS, Sums, rough_error, rough_spreads, spread, spreads
+from models.witnesses import near_runs
 
 SHORT = 100
 """Columns times rows for which a loop takes less time than array operations."""
@@ -46,6 +49,90 @@ def most_over(
     scale = variation + cost + runs * (widest + noise + abs(price))
     rounded: float = 2 * columns * (2.0**-50 * scale + lost)
     return float(over) + rounded
+
+
+def exact_least(
+    d: Floats, price: float, sums: Sums, near: float, values: Array, noise: Fraction, runs: int | None
+) -> Fraction | None:  # fmt: skip
+    """The least cost of a cut, into `runs` runs if given, if some cut is near what the potentials prove.
+
+    With prices, such a cut costs at most `near` more than ``d[n] − d[0]``, rounding included.
+
+    Returns: None if there is no such cut, or too many runs may be part of one.
+    """
+    n = d.size - 1
+    low, high = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    _near_rows(d, float(noise), price, sums, near, low, high)
+
+    @cache
+    def column(j: int) -> Floats:
+        return _slacks(d, float(noise), price, sums, int(low[j]), int(high[j]), j)
+
+    def slacks(here: near_runs.Place) -> tuple[list[near_runs.Place], Floats]:
+        (r, j), above = here, max(here[0] - 1, 0)
+        slack, first = column(j), int(low[j])
+        if runs and r == 1:
+            slack = slack[: 1 - min(first, 1)]  # the first run begins with the first value
+        return [(above, first + k) for k in range(slack.size)], slack
+
+    last = runs or 0, n
+    begins = near_runs.near_runs(last, slacks, near)
+    if begins is None:
+        return None
+    return near_runs.shortest(begins, last, near_runs.run_costs(values, Fraction(0), noise, begins))
+
+
+def _slacks(d: Floats, noise: float, price: float, sums: Sums, low: int, high: int, j: int) -> Floats:
+    """``d[i] − d[j] + w(i, j)`` for the rows i from low to high."""
+    i = np.arange(low, high + 1)
+    count = (j - i).astype(float)
+    slacks: Floats = (d[i] - d[j]) + (spreads(sums, i, j, count) + noise / count + price)
+    return slacks
+
+
+@kernel(**VECTORS)
+def _near_rows(d: Any, noise: float, price: float, sums: Any, near: float, lows: Any, highs: Any) -> None:
+    """Write the first and the last row whose slack is within `near` of the least one, for each column.
+
+    By the Monge property, a row that is farther from the least one in a column is so in all columns after it,
+    if it comes before the best row; and in all columns before it, if it comes after the best row.
+    """
+    n = d.size - 1
+    costs = np.empty(n)
+    stack = [(1, n, 0, n - 1)]
+    while len(stack) > 0:
+        first, last, low, high = stack.pop()
+        j = (first + last) // 2
+        part = costs[: min(high, j - 1) + 1 - low]
+        _column(d, d[j], noise, price, sums, low, j, part)
+        most = part[_first_least(part)] + near
+        a, b = 0, part.size - 1
+        while part[a] > most:
+            a += 1
+        while part[b] > most:
+            b -= 1
+        lows[j], highs[j] = low + a, low + b
+        if first < j:
+            stack.append((first, j - 1, low, low + b))
+        if j < last:
+            stack.append((j + 1, last, low + a, high))
+
+
+@_near_rows.without_numba
+def _near_rows_in_arrays(
+    d: Any, noise: float, price: float, sums: Any, near: float, lows: Any, highs: Any
+) -> None:
+    stack = [(1, d.size - 1, 0, d.size - 2)]
+    while stack:
+        first, last, low, high = stack.pop()
+        j = (first + last) // 2
+        slacks = _slacks(d, noise, price, sums, low, min(high, j - 1), j)
+        close = np.flatnonzero(slacks <= slacks.min() + near)
+        lows[j], highs[j] = low + close[0], low + close[-1]
+        if first < j:
+            stack.append((first, j - 1, low, int(highs[j])))
+        if j < last:
+            stack.append((j + 1, last, int(lows[j]), high))
 
 
 def most_runs(cost: float, noise: float, values: int) -> float:

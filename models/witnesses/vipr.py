@@ -28,15 +28,16 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
+from models.arithmetic import door
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
 from models.certificate import Witness
 from models.programs.program import Program
 from models.programs.terms import INFINITY
 from models.witnesses.lagrangian import lagrangian_bound
-from models.witnesses.read import Side, entries, sides, tables, tabulated, terms
+from models.witnesses.read import Side, entries, sides, tabulated, terms
 from models.witnesses.row_proofs import exact_proofs
-from models.witnesses.scaled import Scaled, numbers, scaled
+from models.witnesses.scaled import Scaled, scaled
 
 SKIPPED = "skipped.txt"
 
@@ -94,8 +95,8 @@ def vipr_lines(name: str, program: Program, variables: ArrayLike, prices: ArrayL
     bound = lagrangian_bound(program, prices)
     if not -INFINITY < bound < INFINITY:
         raise ValueError("its prices prove no bound")
-    answer = _exact(scaled([numbers("variables", variables, (program.size,))]))
-    paid = _exact(scaled([numbers("prices", prices, (program.matrix.shape[0],))]))
+    answer = _exact(scaled([door.numbers("variables", variables, (program.size,))]))
+    paid = _exact(scaled([door.numbers("prices", prices, (program.matrix.shape[0],), finite=False)]))
     yield f"% {' '.join(name.split())}"
     yield from _Certificate(program, answer, paid).lines()
 
@@ -360,7 +361,7 @@ def _costs(program: Program) -> list[_Costs]:
             elif w:
                 (found[j].squares if kind == "quadratic" else found[j].bends).append((w, c))
     index, _, first = terms(program, "table")
-    each = (table for term in tabulated(program) for table in tables(term))
+    each = (table for term in tabulated(program) for table in term.tables)
     for j, start, table in zip(index.tolist(), _exact(first), each, strict=True):
         found[j].tables.append((int(start), _exact(scaled([table]))))
     return found

@@ -6,6 +6,7 @@ floats. The bound is SCIP's exact dual bound.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,8 +83,20 @@ class Session(session.Session):
 
 
 def available(_: str) -> bool:
-    """Whether PySCIPOpt's SCIP is built with exact solving."""
-    return bool(_exact_model().isExact())
+    """Whether PySCIPOpt's SCIP is built with exact solving.
+
+    SCIP would print an error that it is not.
+    """
+    stderr = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        return bool(_exact_model().isExact())
+    except Exception:  # PySCIPOpt does not define its own exceptions
+        return False
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 def _exact_model() -> Any:

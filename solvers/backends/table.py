@@ -93,7 +93,16 @@ class Backend:
         """Whether the library (and, through cvxpy or Pyomo, the solver behind it) is installed."""
         if not self.version or not self.separate:
             return bool(self.version)
-        return bool(_version(self.needs)) if self.needs else _behind(self)
+        return bool(_version(self.needs)) if self.needs else _behind(self)[0]
+
+    @property
+    def failure(self) -> str:
+        """What its module failed with when it looked for the solver; empty if it did not fail or look."""
+        return _behind(self)[1] if self.version and self._looks else ""
+
+    @property
+    def _looks(self) -> bool:
+        return self.separate and not self.needs
 
     @property
     def install(self) -> str:
@@ -148,8 +157,9 @@ class Backend:
         return session
 
     def finds_solver(self) -> bool:
-        """Whether the library finds the solver. Imports the library, so only for the backend's process."""
-        return bool(importlib.import_module(self.module).available(self.argument))
+        """Import the module, in the backend's process only; whether it finds the solver that it looks for."""
+        module = importlib.import_module(self.module)
+        return not self._looks or bool(module.available(self.argument))
 
 
 def has_gpu() -> bool:
@@ -166,7 +176,7 @@ def _version(package: str) -> str:
 
 
 @cache
-def _behind(backend: Backend) -> bool:
+def _behind(backend: Backend) -> tuple[bool, str]:
     from solvers import worker
 
     return worker.available(backend)
@@ -363,5 +373,6 @@ def find(name: str | Backend) -> Backend:
     if known[name].lacks:
         raise ValueError(f"the backend {name} cannot run here: {known[name].lacks}")
     if not known[name].installed:
-        raise ValueError(f"the backend {name} is not installed. To get it: {known[name].install}")
+        why = f" ({known[name].failure})" if known[name].failure else ""
+        raise ValueError(f"the backend {name} is not installed{why}. To get it: {known[name].install}")
     return known[name]

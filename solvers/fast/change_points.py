@@ -13,8 +13,8 @@ import numpy as np
 
 from models import ChangePoints
 from models.arithmetic.arrays import Array, Ints
-from models.arithmetic.runs import marks_of
 from models.certificate import Witness
+from models.runs import marks_of
 
 FAR = np.inf
 

@@ -21,7 +21,7 @@ def solve_cost_table(model: CostTable) -> tuple[Ints, Witness | None]:
     order = np.argsort(slope, kind="stable")
     taken = child[order[:units]]
     x = model.least + np.bincount(taken, minlength=model.least.size)
-    return x, {"price": slope[order[units - 1 : units]].tolist()[0]} if units else None
+    return x, {"d3 total": slope[order[units - 1 : units]]} if units else None
 
 
 def merged_table(model: CostTable) -> tuple[int, Array]:

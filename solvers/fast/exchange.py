@@ -21,8 +21,8 @@ import numpy as np
 
 from models.arithmetic.arrays import Ints
 from models.arithmetic.kernels import kernel
+from models.check.reader import NEVER
 from models.programs.layout import Layout, in_blocks
-from models.witnesses.node_prices import NEVER
 
 _PATIENCE = 2
 """Exchanges per member of a family after which x counts as far from the optimum."""

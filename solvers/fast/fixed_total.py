@@ -79,7 +79,7 @@ def search_fixed_sum_prices(model: FixedSum, x: Array) -> Witness | None:
     for j, (a, b) in enumerate(pairwise(offsets.tolist())):
         if a < b:
             prices[j] = _real_price(y[a:b], w[a:b], int(totals[j]))
-    return {"price": prices.reshape(np.shape(model.total))[()]}
+    return {"total": prices}
 
 
 def _real_price(y: Ints, w: Ints, total: int) -> Fraction:
@@ -99,21 +99,27 @@ def _real_price(y: Ints, w: Ints, total: int) -> Fraction:
         inside = still
 
 
-def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, None]:
-    """The largest fractional parts go up; of equal ones, the first."""
+def solve_controlled_rounding(model: ControlledRounding) -> tuple[Ints, Witness | None]:
+    """The largest fractional parts go up; of equal ones, the first. The price is what the last one costs."""
     values = model.data
+    if model.ups == 0:
+        return model.neighbours[0], None
     if values.dtype == object:
         x = model.neighbours[0]
-        x[np.argsort(x - values, kind="stable")[: model.ups]] += 1
-        return x, None
-    x = np.empty(values.size, np.int64)
-    left, among = _least_up(values, model.ups)
-    threshold = 2.0
-    if left > 0:
+        taken = np.argsort(x - values, kind="stable")[: model.ups]
+    else:
+        x = np.empty(values.size, np.int64)
+        left, among = _least_up(values, model.ups)
         threshold = float(np.partition(among, among.size - left)[among.size - left])
         left -= int(np.count_nonzero(among > threshold))
-    _round(values, threshold, left, x)
-    return x, None
+        _round(values, threshold, x)
+        # Parts near 1 may be equal in floats only. How far they are from 1 is exact there.
+        tied = np.flatnonzero(values - np.floor(values) == threshold)
+        away = np.ceil(values[tied]) - values[tied]
+        taken = tied[np.argsort(away, kind="stable")[:left]]
+    x[taken] += 1
+    last = int(taken[-1])
+    return x, {"total": np.array([2 * (int(x[last]) - Fraction(values[last])) - 1], object)}
 
 
 @kernel()
@@ -140,16 +146,11 @@ def _least_up(values: Any, ups: int) -> Any:
 
 
 @kernel()
-def _round(values: Any, threshold: float, ties: int, x: Any) -> None:
-    """Round up the values whose parts exceed the threshold, and the first `ties` that equal it."""
+def _round(values: Any, threshold: float, x: Any) -> None:
+    """Round up the values whose parts exceed the threshold, and all others down."""
     for i in range(values.size):
         floor = math.floor(values[i])
-        part = values[i] - floor
-        up = part > threshold
-        if part == threshold and ties > 0:
-            up = True
-            ties -= 1
-        x[i] = floor + up
+        x[i] = floor + (values[i] - floor > threshold)
 
 
 @kernel()

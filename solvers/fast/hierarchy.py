@@ -21,8 +21,8 @@ from models import HierarchyQIP
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.kernels import kernel
 from models.certificate import Witness
+from models.check.reader import NEVER
 from models.programs.layout import Layout, by_node, by_size, in_blocks, layout_of
-from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import Settled, exchange
 from solvers.fast.hierarchy_relaxed import (
     Lines,

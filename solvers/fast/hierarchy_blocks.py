@@ -20,8 +20,8 @@ import numpy as np
 
 from models import HierarchyQIP, Tree
 from models.arithmetic.arrays import Ints
+from models.check.reader import NEVER
 from models.programs.layout import Layout, by_node, by_size
-from models.witnesses.node_prices import NEVER
 from solvers.fast.exchange import units_near
 from solvers.fast.hierarchy import apportion, settled
 from solvers.fast.hierarchy_relaxed import Lines, lines_at

@@ -28,7 +28,7 @@ from models import Reconciliation
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from models.certificate import Witness
-from models.witnesses.node_prices import NEVER
+from models.check.reader import NEVER
 from models.witnesses.scaled import over_one_unit
 from solvers.fast.flow import least_cost_flow
 from solvers.fast.no_path import NoFastPath
@@ -53,7 +53,7 @@ def solve_reconciliation(model: Reconciliation) -> tuple[Array, Witness]:
         return _with_factors(model)
     prices, x = _relaxed(model)
     if not model.integer:
-        return x, {"prices": prices}
+        return x, {"sums": prices}
     return _rounded(model, x, prices) if model.network is None else _as_flow(model, x, prices)
 
 
@@ -67,7 +67,7 @@ def _with_factors(model: Reconciliation) -> tuple[Floats, Witness]:
     lower, upper = (side.astype(float) for side in model.bounds)
     factors = np.asarray(model.factors)
     plain = replace(model, factors=None)
-    rows = plain.program().matrix.astype(float).tocsr()
+    rows = plain.matrix
     half, z, prices = 0.5 / weights, np.zeros(factors.shape[1]), np.zeros(rows.shape[0])
 
     def at(z: Floats) -> tuple[float, Floats, Floats, Floats]:
@@ -94,14 +94,14 @@ def _with_factors(model: Reconciliation) -> tuple[Floats, Witness]:
             break
         z = z + length * step
         cost, prices, x, own = found
-    return x, {"prices": np.concatenate([-2 * weights * own, prices])}
+    return x, {"errors": -2 * weights * own, "sums": prices}
 
 
 def _relaxed(model: Reconciliation) -> tuple[Floats, Floats]:
     """The prices and the forecasts of the optimum over the reals."""
     base, weights = (part.astype(float) for part in model.data)
     lower, upper = (side.astype(float) for side in model.bounds)
-    rows = model.program().matrix.astype(float).tocsr()
+    rows = model.matrix
     columns, half = rows.T.tocsr(), 0.5 / weights
     size = max(1.0, float(np.abs(base).max(initial=0)), *(
         float(np.abs(side[np.isfinite(side)]).max(initial=0)) for side in (lower, upper)
@@ -173,7 +173,7 @@ def _as_flow(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints,
     nodes = model.aggregates.size + 1
     start = np.zeros(nodes, np.int64)
     if model.p == 2:
-        start = _potentials(model, -(model.program().matrix.T @ prices), unit * heavy)
+        start = _potentials(model, -(model.matrix.T @ prices), unit * heavy)
     low, high = np.floor(near).astype(np.int64), np.ceil(near).astype(np.int64)
     centre: Ints | None = None
     reach = np.minimum(np.ceil(np.sqrt(weights.max() / weights)), FURTHEST).astype(np.int64)
@@ -240,8 +240,8 @@ def _witness(model: Reconciliation, potential: Ints, scale: int) -> Witness:
         price[here] -= charge[here]
     prices = price[model.aggregates]
     if scale == 1:
-        return {"prices": prices.astype(np.int64)}
-    return {"prices": exact.objects((Fraction(value, scale) for value in prices.tolist()), prices.shape)}
+        return {"sums": prices.astype(np.int64)}
+    return {"sums": exact.objects((Fraction(value, scale) for value in prices.tolist()), prices.shape)}
 
 
 def _whole(name: str, values: Array) -> tuple[Ints, int]:
@@ -283,4 +283,4 @@ def _rounded(model: Reconciliation, near: Floats, prices: Floats) -> tuple[Ints,
     found = x.astype(np.int64)
     if broken := model.violations(found):
         raise NoFastPath(f"Reconciliation: rounding found no whole forecasts ({broken[0]})")
-    return found, {"prices": prices}
+    return found, {"sums": prices}

@@ -3,9 +3,8 @@
 f_v(z) is the least cost of the subtree of v if its count is z. It is convex, with whole slopes and
 breakpoints. A node's children together cost the infimal convolution of their functions, whose segments are
 theirs, sorted by slope; the node's own |z − y| changes the slopes by −w before y and by w after it. From the
-root down, each node's count is divided among its children's segments, the least slopes first. The prices that
-prove the answer are slopes at these counts. All nodes of a level are handled at once: O(n log n) for each
-level.
+root down, each node's count is divided among its children's segments, the least slopes first. All nodes of a
+level are handled at once: O(n log n) for each level.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 
 from models import TreeAbsolute
 from models.arithmetic.arrays import Ints
-from models.certificate import Witness
 
 ENDLESS = 1 << 62
 """The length of the last segment of a function."""
@@ -42,8 +40,8 @@ class Segments(NamedTuple):
         return np.asarray(before - before[at][self.owner]) if before.size else before
 
 
-def solve_tree_absolute(model: TreeAbsolute) -> tuple[Ints, Witness | None]:
-    """An optimal answer, and the prices of the inner nodes."""
+def solve_tree_absolute(model: TreeAbsolute) -> tuple[Ints, None]:
+    """An optimal answer."""
     tree, y, w = model.tree, model.counts, model.node_weights
     merged: list[Segments] = []  # for each level above the last, the segments of each node's children
     inside = _own(
@@ -54,7 +52,7 @@ def solve_tree_absolute(model: TreeAbsolute) -> tuple[Ints, Witness | None]:
         below = _merged(inside, np.asarray(tree.levels[level]))
         merged.insert(0, below)
         inside = _with_own(below, y[nodes], w[nodes])
-    x, price = np.zeros(tree.size, np.int64), np.zeros(tree.size, np.int64)
+    x = np.zeros(tree.size, np.int64)
     x[0] = int(inside.length[inside.slope < 0].sum()) if model.total is None else model.total
     for level, below in enumerate(merged):
         nodes, next_ = tree.nodes_of(level), tree.nodes_of(level + 1)
@@ -62,8 +60,7 @@ def solve_tree_absolute(model: TreeAbsolute) -> tuple[Ints, Witness | None]:
         start = below.starts(many)
         taken = np.clip(x[nodes][below.owner] - start, 0, below.length)
         np.add.at(x[next_], below.child, taken)
-        price[nodes] = _prices(model, level, below, taken, x, price)
-    return x, {"prices": price}
+    return x, None
 
 
 def _own(nodes: Ints, y: Ints, w: Ints) -> Segments:
@@ -105,21 +102,3 @@ def _with_own(below: Segments, y: Ints, w: Ints) -> Segments:
     order = np.lexsort((slope, owner))
     owner = owner[order]
     return Segments(owner, slope[order], length[order], owner)
-
-
-def _prices(model: TreeAbsolute, level: int, below: Segments, taken: Ints, x: Ints, price: Ints) -> Ints:
-    """For each node of a level, a slope of its children's function that agrees with its parent's price."""
-    tree, nodes = model.tree, model.tree.nodes_of(level)
-    many, counts = nodes.stop - nodes.start, x[nodes]
-    last, following = np.full(many, -ENDLESS), np.full(many, ENDLESS)
-    np.maximum.at(last, below.owner[taken > 0], below.slope[taken > 0])
-    more = taken < below.length
-    np.minimum.at(following, below.owner[more], below.slope[more])
-    has = following < ENDLESS
-    y, w = model.counts[nodes], model.node_weights[nodes]
-    above = price[tree.parent[nodes]] if level else np.zeros(many, np.int64)
-    wanted = above - np.where(counts < y, -w, w)
-    if level == 0 and model.total is not None:
-        wanted = last  # no price is charged above a root whose count is fixed
-    found = np.where(has, np.maximum(last, wanted), 0)
-    return np.where(found == -ENDLESS, following, found) * has

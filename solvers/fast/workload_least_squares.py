@@ -18,8 +18,6 @@ kernel with projected Newton for each child (`TURNS` = 0)           2.0     76
 Operator splitting (ADMM) takes 0.2 instead of 0.65 µs a cell, at its best penalty, on the 28 families
 without rules whose children have equal weights, but its answers are not exact: two of the 28 were not
 proved. As written, it takes no rules and no weights that differ between children.
-
-``python -m benchmarks.peers.families`` compares it with Clarabel.
 """
 
 from __future__ import annotations
@@ -72,7 +70,8 @@ def solve_workload_least_squares(model: WorkloadLeastSquares) -> tuple[Array, Wi
     full, prices, rules = (np.concatenate(each) for each in zip(*parts, strict=True))
     if model.violations(full):
         raise NoFastPath(NO_ANSWER)
-    return full, {"prices": prices.reshape(model.price_shape), "rules": rules}
+    paid = {} if model.parent is None else {"parent": prices.reshape(model.problems, -1)}
+    return full, paid if model.rules is None else {**paid, "rules": rules}
 
 
 def _solved(model: WorkloadLeastSquares) -> tuple[Floats, Floats, Floats]:

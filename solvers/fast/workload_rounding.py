@@ -31,8 +31,7 @@ LARGEST = 2**53
 
 def solve_workload_rounding(model: WorkloadRounding) -> tuple[Ints, Witness] | tuple[None, None]:
     """The optimum, with the prices of the parent's cells, of the rules and of the answers."""
-    measured = tuple(np.flatnonzero(model.data[1] > 0).tolist())
-    levels = _levels(model.workload, measured, model.rules)
+    levels = _levels(model.workload, tuple(model.measured.tolist()), model.rules)
     net = _network(model, levels)
     found = net.flow()
     if found is None:
@@ -105,7 +104,6 @@ class _Network(NamedTuple):
     - cut, int64 array, shape (4, arcs): the bounds of the flow, and between them the target's neighbours.
     - slope, int64 array, shape (3, arcs): the cost of a unit between two cuts.
     - supply, int64 array, shape (nodes,)
-    - largest: the most nodes that are connected: those of one parent.
     """
 
     tail: Ints
@@ -113,7 +111,6 @@ class _Network(NamedTuple):
     cut: Ints
     slope: Ints
     supply: Ints
-    largest: int
 
     def flow(self) -> tuple[Ints, Ints] | None:
         """A flow of least cost, and its potentials; None if there is none."""
@@ -127,7 +124,7 @@ class _Network(NamedTuple):
         open_ = np.flatnonzero(room)
         tail, head = (np.tile(end, 3)[open_] for end in (self.tail, self.head))
         slope = self.slope.ravel()[open_]
-        found = least_cost_flow(tail, head, room[open_], slope, supply, self.largest)
+        found = least_cost_flow(tail, head, room[open_], slope, supply)
         if found is None:
             return None
         room[open_] = found[0]
@@ -159,8 +156,7 @@ def _network(model: WorkloadRounding, levels: list[_Level]) -> _Network:
         supply[:parents] = model.parents.sum(axis=1)
         supply = np.concatenate([supply, -model.parents.ravel()])
     tail, head, cut, slope = (np.concatenate(part, axis=-1) for part in (tails, heads, cuts, slopes))
-    largest = 1 + cells + int(np.diff(model.cuts).max()) * sum(level.cell.size for level in levels[:-1])
-    return _Network(tail, head, cut, slope, supply, largest)
+    return _Network(tail, head, cut, slope, supply)
 
 
 def _pieces(model: WorkloadRounding, level: _Level, finest: bool) -> tuple[Ints, Ints]:
@@ -236,10 +232,13 @@ def _witness(model: WorkloadRounding, levels: list[_Level], label: Ints, flow: I
             taken = np.where(side == held, left, 0.0)
             charge = _placed(charge, row, _times(taken, Fraction(1, unit)))
             left = left - taken
-    if model.parent is None:
-        return {"prices": np.zeros(cells), "rules": charge, "answers": answers}
-    prices = _times(last - source, Fraction(1, unit))
-    return {"prices": prices.reshape(model.price_shape), "rules": charge, "answers": answers}
+    rows = model.workload.by_answer(np.isin(np.arange(model.workload.sizes.size), model.measured))
+    found = {"queries": answers[:, rows]}
+    if model.rules is not None:
+        found["rules"] = charge
+    if model.parent is not None:
+        found["parent"] = _times(last - source, Fraction(1, unit))
+    return found
 
 
 def _times(number: Array, factor: Fraction) -> Array:

@@ -58,7 +58,7 @@ def zipped(path, members, level=9):
             file.writestr(name, content)
 
 
-ONE_STEP = b'{"format": 2, "steps": ["a"]}'
+ONE_STEP = b'{"format": 1, "steps": ["a"]}'
 
 
 def manifest_of_many_items(folder):
@@ -126,7 +126,7 @@ def regions_of_commas(folder):
 def steps_of_many_items(folder):
     """30 million empty lists, as once found."""
     lists = b"[" + b"[]," * 30_000_000 + b"[]]"
-    zipped(folder / files.PROOFS, [(proofs.NAMES, b'{"format": 2, "steps": %s}' % lists)])
+    zipped(folder / files.PROOFS, [(proofs.NAMES, b'{"format": 1, "steps": %s}' % lists)])
 
 
 def one_line_of_regions(folder):

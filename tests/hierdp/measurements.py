@@ -3,7 +3,6 @@
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -121,7 +120,7 @@ def replayed(made, manifest):
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)
     written = Written(manifest, made.counts, made.regions, Measurements(parts))
-    rerun = Rerun(checking, written, Path("proofs.zip"))
+    rerun = Rerun(checking, written)
     rerun(Replay(iter(steps)))
     return rerun.recorded
 

@@ -16,6 +16,7 @@ from hierdp.reproduce.qardaji2013 import paper_weights
 from models import BudgetSplit
 from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels
+from tests.marks import quick
 
 
 @pytest.mark.parametrize(
@@ -306,3 +307,107 @@ def test_curves_by_branching_factor():
     assert sorted(set(report.by_branching(Regular.ranges(100), 1.0).b))[-3:] == [83, 91, 100]
     assert report.mathematical("H_b,o^c") == "$H_{b,o}^{c}$"
     assert report.mathematical("H_2") == "$H_{2}$"
+
+
+def least_squares(queries: ExplicitWorkload, branching: int, variance) -> tuple[float, np.ndarray]:
+    """By dense algebra: the mean variance, and the coefficient of each level's variance in it.
+
+    The best unbiased estimate of a sum is the sum of measured nodes with the least variance.
+    """
+    tree = range_tree(queries.bins, branching, queries.dimensions)
+    own, level = of_levels(tree, variance), tree.depth - tree.level
+    measured = np.isfinite(own)
+    holds = np.array([tree.sum_up(row) for row in np.eye(tree.leaves.size)]).T[measured]
+    deviation, coefficients = np.sqrt(own[measured]), np.zeros(np.size(variance))
+    for inside in queries._insides():
+        combined = np.linalg.lstsq((holds / deviation[:, None]).T, inside.ravel())[0] / deviation
+        if np.abs(combined @ holds - inside.ravel()).max() > 1e-6:
+            return np.inf, coefficients
+        coefficients += np.bincount(level[measured], combined**2, np.size(variance))
+    coefficients /= len(queries.ends[0])
+    used = np.isfinite(variance)
+    return float(coefficients[used] @ np.asarray(variance)[used]), coefficients
+
+
+def without_inference(queries: ExplicitWorkload, branching: int, variance) -> float:
+    """By its definition: each query is the sum of the largest nodes inside it."""
+    tree = range_tree(queries.bins, branching, queries.dimensions)
+    holds = np.array([tree.sum_up(row) for row in np.eye(tree.leaves.size)]).T
+    total = 0.0
+    for inside in queries._insides():
+        whole = holds @ inside.ravel() == holds.sum(axis=1)
+        whole[0] = False  # the root is not measured
+        largest = whole & ~whole[tree.parent]
+        total += np.asarray(variance)[(tree.depth - tree.level)[largest]].sum()
+    return float(total / len(queries.ends[0]))
+
+
+def random_workload(rng: np.random.Generator) -> tuple[ExplicitWorkload, int]:
+    """One to four queries; half of the workloads are of sums of whole nodes."""
+    dimensions = int(rng.choice([1, 1, 1, 2]))
+    bins = int(rng.integers(2, 60 if dimensions == 1 else 9))
+    branching = int(rng.integers(2, bins + 1))
+    width = branching ** int(rng.integers(0, height(bins, branching))) if rng.random() < 0.5 else 1
+    ends = np.unique(np.append(np.arange(0, bins, width), bins))
+    shape = int(rng.integers(1, 5)), dimensions
+    low = rng.integers(0, ends.size - 1, shape)
+    return ExplicitWorkload(bins, ends[low], ends[rng.integers(low, ends.size - 1) + 1]), branching
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", quick(range(100), every=5))
+def test_random_workloads_by_dense_least_squares(seed):
+    """A level that no query needs gets no budget, the bins' level included, and the others get all of it."""
+    rng = np.random.default_rng(seed)
+    queries, b = random_workload(rng)
+    levels, d = height(queries.bins, b), queries.dimensions
+    close = {"rel": 1e-8} if d == 1 else {"rel": 1e-5}  # of boxes, differences in place of derivatives
+    some = rng.dirichlet(np.ones(levels)) * (rng.random(levels) < 0.7)
+    best = budgets.iterated(queries, b, 1.0)
+    plainly = budgets.closed_form(queries, b, 1.0)
+    splits = [budgets.equal(1.0, levels), budgets.geometric(1.0, levels, b, d), some, best.shares]
+    for shares in (*splits, budgets.quadtree(1.0, levels, b, d), plainly.shares):
+        variance = budgets.noise_variance(shares)
+        exact, coefficients = least_squares(queries, b, variance)
+        assert methods.consistent_variance(queries, b, shares) == pytest.approx(exact, rel=1e-8)
+        if np.isfinite(exact):
+            found = queries.level_shares(b, variance)
+            assert found == pytest.approx(coefficients, **close, abs=1e-6 if d > 1 else 1e-12)
+    for shares in (splits[0], plainly.shares):
+        assert methods.plain_variance(queries, b, shares) == pytest.approx(
+            without_inference(queries, b, budgets.noise_variance(shares))
+        )
+    for split, exact in (
+        (best, least_squares(queries, b, budgets.noise_variance(best.shares))[0]),
+        (plainly, methods.plain_variance(queries, b, plainly.shares)),
+    ):
+        assert split.shares.sum() == pytest.approx(1)
+        assert split.certificate.optimal
+        assert split.variance == pytest.approx(exact, **close)
+    assert best.variance <= methods.consistent_variance(queries, b, splits[0]) * (1 + close["rel"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_bins_need_no_budget_if_every_query_is_a_sum_of_groups():
+    for queries, b, shares in (
+        (ExplicitWorkload(120, [0], [18]), 18, [0, 1]),
+        (ExplicitWorkload(120, [90, 0], [120, 120]), 10, [0, 0.5, 0.5]),  # the last group may be short
+        (ExplicitWorkload(16, [[0, 4]], [[4, 8]]), 2, [0, 0, 1, 0]),
+    ):
+        split = budgets.iterated(queries, b, 1.0)
+        assert (split.shares > 0).tolist() == [share > 0 for share in shares], split
+    rows = {row.method: row for row in methods.analyse(ExplicitWorkload(16, [0], [4]), 1.0, [2])}
+    assert rows["H_b,o^c"].note == "best b; 3 of 4 levels should not be measured"
+    assert rows["H_b,o"].note == "best b, no inference; 3 of 4 levels should not be measured"
+    said = report.advice(ExplicitWorkload(16, [0], [4]), list(rows.values()))
+    assert said[-1] == "A level with 0 should not be measured: these queries do not need it."
+    every = methods.analyse(Regular.ranges(16), 1.0, [4])
+    assert not any("should not be measured" in line for line in report.advice(Regular.ranges(16), every))
+
+
+def test_a_query_that_needs_the_bins_has_no_finite_variance_without_them():
+    queries = ExplicitWorkload(16, [0, 1], [4, 4])
+    assert queries.consistent(4, [np.inf, 1.0]) == np.inf
+    assert queries.consistent(4, [np.inf, np.inf]) == np.inf
+    with pytest.raises(ValueError, match="infinite variance: it needs a level that is not measured"):
+        budgets.iterated(queries, 4, 1.0, start=[0, 1])

@@ -11,7 +11,6 @@ from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.methods import branchings
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.regular import of_ranges
-from hierdp.analysis.structure_first import noise_given_structure
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, level_sizes, range_tree
 from hierdp.errors import InputError
 from models import Tree
@@ -252,22 +251,6 @@ def test_the_wavelet_against_its_matrix():
     assert wavelet.mean_variance(16, 0.5, [RANGE, PREFIX]) == pytest.approx(
         4 / 2 * wavelet.mean_variance(16, 1.0, [RANGE]) * wavelet.mean_variance(16, 1.0, [PREFIX])
     )
-
-
-def test_the_noise_of_structure_first_given_its_structure():
-    rng = np.random.default_rng(8)
-    for _ in range(30):
-        n = int(rng.integers(1, 20))
-        first = np.flatnonzero(np.append(True, rng.random(n - 1) < 0.4))
-        width = np.diff(np.append(first, n))
-        bucket = np.repeat(np.arange(first.size), width)
-        c = 2 / 0.5**2 * (bucket[:, None] == bucket) / width[bucket] ** 2
-        for axis in AXES:
-            exact = np.sum(c * axis.gram(n)) / axis.queries(n)
-            assert noise_given_structure(n, first, 0.5, axis) == pytest.approx(exact)
-    for wrong in ([], [1, 2], [0, 0], [0, 9]):
-        with pytest.raises(InputError, match="increase strictly from 0"):
-            noise_given_structure(9, wrong, 1.0)
 
 
 def test_shapes():

@@ -8,14 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from faulty_noise import Half
 from scipy.stats import binom, norm
 
-from benchmarks.audit import Half, runs_of_one_draw
 from hierdp import audit as package
-from hierdp.audit import CASES, SAMPLERS, Case, audit, exactly
+from hierdp.audit import CASES, SAMPLERS, Case, audit, detectable, exactly
 from hierdp.audit.analytic_events import ZeroNoise, all_over, direction, moves
 from hierdp.audit.bound import at_least, at_most, least_epsilon, least_rho
-from hierdp.audit.detectable import detectable
 from hierdp.audit.events import Claim, Condition, Event, _together, chosen, whole
 from hierdp.cli import main
 from hierdp.errors import InputError
@@ -316,7 +315,7 @@ HALF = [
     ("top-down", "SH", "is added", 400),
     ("tabulation", "GLS", "a person joins A", 267),
 ]
-"""Cases whose runs take a few milliseconds. `python -m benchmarks audit` runs the others, with more runs."""
+"""Cases whose runs take a few milliseconds."""
 
 
 @pytest.mark.parametrize(("mechanism", "method", "change", "runs"), HALF)
@@ -518,11 +517,6 @@ def test_audit_with_exact_noise():
     assert not line.over
     assert 1 < line.epsilon <= 2
     assert drawn.count(ExactNoise) >= 800
-
-
-def test_one_draw_needs_the_fewest_runs_at_an_epsilon_near_one_and_a_half():
-    needed = {epsilon: runs_of_one_draw(epsilon) for epsilon in (0.5, 1.0, 1.5, 2.0, 3.0)}
-    assert needed == {0.5: 386, 1.0: 158, 1.5: 138, 2.0: 155, 3.0: 309}
 
 
 def test_the_bounds_are_the_same_however_the_runs_are_spread():

@@ -3,8 +3,8 @@
 from importlib import import_module
 
 import pytest
+from faulty_noise import Half
 
-from benchmarks.audit import Half
 from hierdp.audit import CASES, audit
 from hierdp.mechanisms import MECHANISMS, size_audit
 from hierdp.mechanisms.top_down.unit import Unit
@@ -39,7 +39,7 @@ def test_the_promise_is_to_a_person(case):
 @pytest.fixture
 def everything_counts(monkeypatch):
     """Make the readers count all rows of a person."""
-    for room in ("binning", "cells", "groups", "tabulated"):
+    for room in ("binning", "cells", "sizes", "tabulated"):
         monkeypatch.setattr(f"hierdp.tables.{room}.bounded", lambda rows, *_, **__: rows.drop("person"))
     forget()
     yield

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from faulty_noise import Spared, measured_differently
 from test_measurement_mutants import MUTANTS, mutant, true_answers
 
-from benchmarks.audit import Spared, measured_differently
 from hierdp.audit import CASES, SAMPLERS, audit
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.tabulation import audit as tabulation_cases

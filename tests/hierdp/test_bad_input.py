@@ -1,6 +1,6 @@
 """Mistakes that a user can make, each with its message: what is wrong, and what to do.
 
-Those in a table's rows and in files stand in `test_tables`.
+Mistakes in a table's rows and in files are in `test_tables`, those of budgets in `test_budget`.
 """
 
 import re
@@ -16,7 +16,6 @@ from test_cli import AGES, FILES, FLOWS, GROUPS, SIZES, TABLED
 from hierdp import Hierarchy, Names, Numbers, SimulatedNoise, release
 from hierdp.cli import main
 from hierdp.errors import InputError
-from hierdp.privacy.budget import split
 from hierdp.tables import Prefixes, flows, group_sizes, read, read_parents, read_regions
 from models import Chebyshev, HierarchyQIP, Isotonic, Tree
 from solvers import solve
@@ -29,7 +28,6 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("HIERDP_DEBUG", "1")  # unexpected failures give a traceback here
     for name, text in FILES.items():
         Path(name).write_text(text)
-    Path("latin.csv").write_bytes("state,county,home,n\nK\xf6ln,a,1,1\n".encode("latin-1"))
     Path("blank.csv").write_text(FILES["people.csv"] + "B, b,9,1\n")
     Path("blank columns.csv").write_text(FILES["people.csv"].replace(",", ", ", 3))
     Path("wide.csv").write_text("o_state,o,d,n\n" + "".join(f"A,a{i},x{i},1\n" for i in range(5000)))
@@ -57,17 +55,6 @@ COMMANDS = {
     ),
     "a range beyond the bins": ("analyze 120 --epsilon 1 --range 90:200", "range '90:200' must contain"),
     "no paper": ("reproduce", "PAPER is missing; there are 'kuo2018'"),
-    "Latin 1": (sizes_of("latin.csv"), "line 2 of the CSV file cannot be read"),
-    "two parents": (sizes_of("two parents.csv"), "region 'a' of level 'county' has two parents, 'A', 'B'"),
-    "two parents in the table of regions": (
-        TABLED.replace("regions.csv", "'region with two parents.csv'"),
-        "region 'a' of level 'county' has two parents, 'A', 'B'",
-    ),
-    "a missing region": (sizes_of("region empty.csv"), "row 5, column 'county': the region is missing"),
-    "a missing region in the table of regions": (
-        TABLED.replace("regions.csv", "'region missing.csv'"),
-        "row 2, column 'county': the region is missing in the table of regions",
-    ),
     "a region that is not in the table": (
         TABLED.replace("people.csv", "'no such region.csv'"),
         "column 'county' has 1 region(s) not in the table of regions: 'zz'",
@@ -78,37 +65,13 @@ COMMANDS = {
         "no column 'conty' in the data; its columns are 'state', 'county', 'home', 'n'. "
         "Did you mean 'county'?",
     ),
-    "a level that is not in the table of regions": (
-        TABLED.replace("state,county", "stat,county"),
-        "no column 'stat' in the table of regions; its columns are 'state', 'county'. Did you mean 'state'?",
-    ),
-    "a level twice": (SIZES.replace("state,county", "state,state"), "a level is repeated"),
-    "a level of nothing": (SIZES.replace("state,county", "state,"), "no column '' in the data"),
     "a group that is not there": (SIZES.replace("--group home", "--group hom"), "Did you mean 'home'?"),
     "counts that are not there": (SIZES.replace("--entities n", "--entities m"), "no column 'm'"),
-    "counts that are text": (SIZES.replace("--entities n", "--entities county"), "row 1, column 'county'"),
-    "a missing group": (sizes_of("group empty.csv"), "row 5, column 'home': the group is missing"),
-    "a group in two regions": (sizes_of("torn.csv"), "the group home='1' lies in two regions, 'a', 'b'"),
-    "a negative count": (sizes_of("negative.csv"), "row 5, column 'n': the count is negative"),
-    "a count in words": (sizes_of("text.csv"), "row 5, column 'n': the count is not a number"),
     "ε zero": (SIZES.replace("--epsilon 1", "--epsilon 0"), "epsilon is 0.0: it must be a positive"),
-    "ε negative": (SIZES.replace("--epsilon 1", "--epsilon -1"), "epsilon is -1.0"),
-    "ε NaN": (SIZES.replace("--epsilon 1", "--epsilon nan"), "epsilon is nan"),
-    "ε infinite": (SIZES.replace("--epsilon 1", "--epsilon inf"), "epsilon is inf"),
-    "ε in words": (SIZES.replace("--epsilon 1", "--epsilon one"), "epsilon must be a number, got 'one'"),
     "ε with a comma": (SIZES.replace("--epsilon 1", "--epsilon 0,5"), "epsilon must be a number"),
-    "ε too small": (SIZES.replace("--epsilon 1", "--epsilon 1e-300"), "epsilon is so small"),
     "ε smallest": (SIZES.replace("--epsilon 1", "--epsilon 5e-324"), "epsilon is so small"),
-    "ε too small for ρ": (
-        FLOWS.replace("--epsilon 1", "--epsilon 1e-200").replace("1e-8", "1e-200"), "epsilon is so small"
-    ),
     "no ε": (SIZES.replace("--epsilon 1", ""), "Missing option '--epsilon'"),
-    "δ zero": (FLOWS.replace("1e-8", "0"), "delta is 0.0"),
     "δ one": (FLOWS.replace("1e-8", "1"), "delta is 1.0: it must lie between 0 and 1"),
-    "δ above one": (FLOWS.replace("1e-8", "3"), "delta is 3.0"),
-    "δ negative": (FLOWS.replace("1e-8", "-1e-8"), "delta is -1e-08"),
-    "δ NaN": (FLOWS.replace("1e-8", "nan"), "delta is nan"),
-    "δ in words": (FLOWS.replace("1e-8", "tiny"), "delta must be a number, got 'tiny'"),
     "no δ": (FLOWS.replace("--delta 1e-8", ""), "Missing option '--delta'"),
     "δ where there is none": (RANGES + " --delta 1e-8", "No such option"),
     "no size": (SIZES.replace("--max-size 5", "--max-size 0"), "--max-size must be a whole number from 1"),
@@ -173,8 +136,6 @@ COMMANDS = {
     "an unknown option": (SIZES + " --fast", "No such option"),
     "another table": (SIZES + " trips.csv", "unexpected extra argument"),
     "shares for one level": (FLOWS + " --share 1", "1 shares for 3 levels"),
-    "a share of nothing": (FLOWS + " --share 1 --share 0 --share 1", "share 1 is 0"),
-    "a share that is none": (FLOWS + " --share 1 --share nan --share 1", "share 1 is nan"),
     "no trips": (FLOWS + " --trips 0", "--trips"),
     "too many trips": (FLOWS + " --trips 99999999999", "trips per person is 99999999999"),
     "too many cells": (
@@ -196,7 +157,6 @@ COMMANDS = {
         AGES + " --method SF --clusters 9", "clusters is 9: 8 bins form 1 to 8 runs"
     ),
     "no width": (AGES + " --method GS --width 0", "width is 0"),
-    "ε zero for clusters": (AGES + " --epsilon 0", "epsilon is 0.0"),
     "two methods for three levels": (
         GROUPS + " --method 'Hc x Hc'", "2 methods for 3 levels ('root', 'state', 'county')"
     ),
@@ -229,12 +189,10 @@ COMMANDS = {
     "regions of no file": (
         RANGES + " --numbers age=0:100 --regions r.csv --region-levels state", "no file"
     ),
-    "ε zero for ranges": (RANGES + " --numbers age=0:100 --epsilon 0", "epsilon is 0"),
     "an analysis of words": ("analyze abc --epsilon 1", "got 'abc'"),
     "an analysis of far too many bins": ("analyze 2^99 --epsilon 1", "got '2^99'"),
     "an analysis of no bins": ("analyze 0 --epsilon 1", "bins must be at least 1, got 0"),
     "an analysis without a budget": ("analyze 10 --epsilon 0", "epsilon is 0"),
-    "an analysis of a budget of NaN": ("analyze 10 --epsilon nan", "epsilon is nan"),
     "a range of one end": ("analyze 10 --epsilon 1 --range 5", "write LOW:HIGH"),
     "a range from a word": ("analyze 10 --epsilon 1 --range a:5", "write LOW:HIGH"),
     "a range over the end": (
@@ -271,12 +229,6 @@ def trips(rows=ROWS, **options):
     return flows(rows, **({"axes": {"at": ["s", "c"]}, "count": "n"} | options))
 
 
-def with_(column, row, value):
-    values = ROWS[column].astype(object).tolist()
-    values[row - 1] = value
-    return ROWS.assign(**{column: pd.Series(values, dtype=object)})
-
-
 SEEN = {"regions_from_data": True, "groups_from_data": True}
 
 
@@ -306,26 +258,10 @@ CALLS = {
     ),
     "a frame without columns": (lambda: trips(pd.DataFrame()), "the table has no columns"),
     "a count beyond 64 bits in a frame": (
-        lambda: trips(with_("n", 2, 2**63)), "incompatible types, or numbers beyond 64 bits"
+        lambda: trips(ROWS.assign(n=pd.Series([777, 2**63, 777], dtype=object))),
+        "incompatible types, or numbers beyond 64 bits",
     ),
     "a hierarchy without levels": (lambda: Hierarchy.from_columns(ROWS, []), "level"),
-    "a hierarchy of one parent too many": (
-        lambda: Hierarchy.from_columns({"s": ["A", "B"], "c": ["a", "a"]}, ["s", "c"]), "has two parents"
-    ),
-    "a mechanism that there is not": (lambda: release(ROWS, "groups", epsilon=1), "no mechanism 'groups'"),
-    "an option of another": (lambda: of_sizes(branching=2), "group-size takes no branching"),
-    "an option that is missing": (
-        lambda: release(ROWS, "group-size", epsilon=1, group=["g"]), "group-size needs max_size"
-    ),
-    "a budget in words": (lambda: of_sizes(epsilon="one"), "epsilon must be a number, got 'one'"),
-    "a budget of nothing": (lambda: of_sizes(epsilon=None), "epsilon must be a number"),
-    "a budget that is NaN": (lambda: of_sizes(epsilon=float("nan")), "epsilon is nan"),
-    "a budget too small": (lambda: of_sizes(epsilon=1e-300), "epsilon is so small"),
-    "a budget that is text": (lambda: of_sizes(epsilon="1"), "epsilon must be a number, got '1'"),
-    "a budget that is a truth": (lambda: of_sizes(epsilon=True), "epsilon must be a number, got True"),
-    "a budget that is NumPy's truth": (lambda: of_sizes(epsilon=np.True_), "epsilon must be a number"),
-    "a delta that is text": (lambda: of_trips(delta="1e-8"), "delta must be a number, got '1e-8'"),
-    "a share that is text": (lambda: split(1.0, 1, ["1"]), "share 0 must be a number, got '1'"),
     "bins that are a name": (lambda: of_bins(["g"]), "axis 0 is the text 'g'; give an axis such as Numbers"),
     "bins that are one name": (lambda: of_bins("g"), "axes is the text 'g'; give a list"),
     "bins by name": (lambda: of_bins({"g": "g"}), "axes is of type dict; give a list"),
@@ -349,9 +285,6 @@ CALLS = {
     "noise without a seed": (
         lambda: release(ROWS, "top-down", epsilon=1, noise=SimulatedNoise), "not the class SimulatedNoise"
     ),
-    "noise of a word": (lambda: SimulatedNoise("a"), "the seed must be a whole number, 0 or more, got 'a'"),
-    "noise of a fraction": (lambda: SimulatedNoise(1.5), "the seed must be a whole number"),
-    "noise of a truth": (lambda: SimulatedNoise(True), "the seed must be a whole number"),
     "a column in a list": (
         lambda: trips(count=["n"]), r"name of a column must be a text, such as 's'; got \['n'\]"
     ),
@@ -379,7 +312,6 @@ CALLS = {
     "a column that has blanks in the data": (
         lambda: trips(PADDED.iloc[:1], count="n"), "column ' n ' of the data begins or ends with a blank"
     ),
-    "a delta of 1": (lambda: of_trips(delta=1), "delta is 1.0"),
     "a method that there is not": (lambda: of_sizes(method="M_x"), "no method 'M_x'; did you mean 'M_c'"),
     "a window that is none": (lambda: of_sizes(method="M_H", window=-1), "window is -1"),
     "a time that is none": (lambda: of_sizes(method="M_H", time_limit=0), "time_limit is 0"),
@@ -403,13 +335,11 @@ CALLS = {
     "shares that are a word": (lambda: of_trips(shares="1"), "shares must be a list of numbers, got '1'"),
     "an axis named by a number": (lambda: of_trips(axes={5: ["s"]}), "an axis is named by a text, not by 5"),
     "shares that do not fit": (lambda: of_trips(shares=[1, 2]), "2 shares for 1 levels"),
-    "a share below 0": (lambda: split(1.0, 2, [1, -1]), "share 1 is -1"),
     "an axis that there is not": (lambda: of_trips(first="to"), "there is no axis 'to'; there are 'at'"),
     "an axis by a name that is taken": (
         lambda: of_trips(axes={"count": ["s"]}), "an axis cannot be called 'count'"
     ),
     "shares where there are no levels": (lambda: of_trips(method="SH", shares=[1]), "SH takes no shares"),
-    "noise of a seed below 0": (lambda: SimulatedNoise(-1), "the seed is -1: it must be a whole number"),
     "a tree with an orphan": (lambda: Tree([[0, 0], [0, 2]]), "parent"),
     "counts of another shape": (lambda: HierarchyQIP(Tree([[0, 0]]), [[1, 2]], 3), "row|shape|node"),
     "a total below 0": (lambda: Chebyshev([1, 2], -1), "total"),
@@ -487,4 +417,4 @@ def test_bad_input(place, what, message):
 
 def test_there_are_many_kinds():
     assert len(KINDS) == len(COMMANDS) + len(CALLS)  # names do not repeat
-    assert len(KINDS) >= 225
+    assert len(KINDS) >= 175

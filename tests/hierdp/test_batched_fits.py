@@ -43,18 +43,21 @@ def few(monkeypatch):
 
 
 def test_regions_side_by_side_are_released_as_each_alone(tmp_path, monkeypatch):
-    table = homes(12)
-    alone = made(table).write(tmp_path / "alone")
-    monkeypatch.setattr(post_processing, "BATCHED_FROM", 2)
-    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 18)
-    several = made(table)
-    together = several.write(tmp_path / "together")
-    for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):
-        assert (together / name).read_bytes() == (alone / name).read_bytes()
-    for folder in (alone, together):  # the first is like releases of 0.1
+    def checked(release, name):
+        folder = release.write(tmp_path / name)
         found = {line.check: line for line in check(folder)}
         assert {line.verdict for line in found.values()} <= {HOLDS, OPEN}
         assert found["certificates"].why.startswith("17 of 17 steps proved optimal")
+        return folder
+
+    table = homes(12)
+    alone = checked(made(table), "alone")
+    monkeypatch.setattr(post_processing, "BATCHED_FROM", 2)
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 18)
+    several = made(table)
+    together = checked(several, "together")
+    for name in ("released.parquet", "released.csv", "finest.csv", "regions.csv"):
+        assert (together / name).read_bytes() == (alone / name).read_bytes()
     assert "problems" not in (alone / files.MANIFEST).read_text()
     lines = json.loads((together / files.MANIFEST).read_text())["solved"]
     assert [line.get("problems") for line in lines] == [6, 6, 4, None]

@@ -90,7 +90,9 @@ def test_the_report_says_from_how_many_counts_on_the_average_error_of_a_sum_is_t
     text = release_report(made.table, manifest)
     assert "a sum of k counts released as 1 to 9 is off by about 0.5 · k on average" in text
     assert "about 2 · √k by chance: from 16 counts on" in text
-    assert 'aria-label="A sum of k counts released as 1 to 9 is off by"' in text
+    cells = '<td data-name="{}" class="number">{}</td>'
+    names = "counts added up", "off on average by", "by chance by"
+    assert "".join(map(cells.format, names, ("100", "50", "20"))) in text
     manifest["simulated_errors"] = {"times": 5, "seed": 1, "classes": others}
     assert "a sum of k counts" not in release_report(made.table, manifest)
 

@@ -2,13 +2,16 @@
 
 from itertools import pairwise
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hierdp.counts.axes import Dates, Names, Numbers, axis_of, span, tree_order
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
+from hierdp.tables import Database, read_regions
 from hierdp.tables.binning import Histogram, histogram
 
 
@@ -59,6 +62,80 @@ def test_dates_fall_on_their_days():
     assert [e.tolist() for e in axis.ends([0, 2], [1, 4])] == [
         ["2013-01-01", "2013-01-15"], ["2013-01-08", "2013-01-29"]
     ]  # fmt: skip
+
+
+KEPT = []
+"""Connections of relations: with the oldest DuckDB, these do not keep theirs open."""
+
+
+def zoned(kind, folder):
+    """The column t in a table of some kind: 00:30 and 12:00 on 1 January and 00:10 on 2 January in Berlin."""
+    clocks = pd.DatetimeIndex(["2024-01-01 00:30", "2024-01-01 12:00", "2024-01-02 00:10"])
+    frame = pd.DataFrame({"t": clocks.tz_localize("Europe/Berlin")})
+    if kind == "offset":
+        return pd.DataFrame({"t": clocks.tz_localize("+01:00")})
+    if kind == "mixed":
+        return pd.DataFrame({"t": [clocks[0].tz_localize("-05:00"), *frame.t[1:]]}, dtype=object)
+    if kind == "arrow":
+        return pa.Table.from_pandas(frame)
+    if kind == "text":
+        return pd.DataFrame({"t": [at.isoformat() for at in frame.t]})
+    if kind == "parquet":
+        frame.to_parquet(folder / "t.parquet")
+        return folder / "t.parquet"
+    if kind == "csv":
+        frame.to_csv(folder / "t.csv", index=False)
+        return folder / "t.csv"
+    connection = duckdb.connect(folder / "t.duckdb")
+    connection.execute("CREATE TABLE t AS SELECT * FROM frame")
+    if kind == "relation":
+        KEPT.append(connection)
+        return connection.table("t")
+    if kind == "parquet of DuckDB":
+        connection.execute(f"COPY t TO '{folder}/t.parquet'")
+        return folder / "t.parquet"
+    connection.close()
+    return Database(str(folder / "t.duckdb"), "t") if kind == "database" else frame
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "frame",
+        "offset",
+        "mixed",
+        "arrow",
+        "text",
+        "parquet",
+        "csv",
+        "relation",
+        "parquet of DuckDB",
+        "database",
+    ],
+)
+def test_timestamps_with_a_zone_count_on_the_day_of_its_clock(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    axes = [Dates("t", "2023-12-31", "2024-01-03")]
+    if kind in ("relation", "parquet of DuckDB", "database"):  # which keep the moment, but not the zone
+        with pytest.raises(InputError, match="column 't' contains timestamps in UTC, whose day depends"):
+            histogram(zoned(kind, tmp_path), axes)
+    else:
+        assert histogram(zoned(kind, tmp_path), axes).counts.tolist() == [0, 2, 1]
+
+
+def test_days_have_the_names_of_dates():
+    clocks = pd.DatetimeIndex(["2024-01-01", "2024-01-02 00:10"])
+    for column in (clocks, clocks.tz_localize("Europe/Berlin")):
+        rows = pd.DataFrame({"t": column})
+        for places in (read_regions(rows, ["t"]), Hierarchy.from_columns(rows, ["t"])):
+            assert places.names[1].tolist() == ["2024-01-01", "2024-01-02 00:10:00"]
+
+
+def test_letters_with_accents_are_the_same_in_one_piece_and_in_two():
+    rows = pd.DataFrame({"town": ["\u00c9vora", "E\u0301vora"]})
+    for places in (read_regions(rows, ["town"]), Hierarchy.from_columns(rows, ["town"])):
+        assert places.names[1].tolist() == ["\u00c9vora"]
+        assert histogram(rows, [("town", (places, "town"))]).counts.tolist() == [2]
 
 
 def test_names_come_in_the_order_of_their_hierarchy():

@@ -218,12 +218,11 @@ def test_ledger_for_the_manifest():
 
 
 def test_a_budget_names_its_conversion():
-    """Without a name it is the papers' conversion, as in older releases."""
     rho = papers_rho_of(1.0, 1e-8)
-    old = Ledger(1.0, 1e-8, "n", (spend(rho=rho),), PAPERS)
-    entries = old.as_dict()
-    assert (entries["rho"], "conversion" in entries) == (rho, False)
-    assert Ledger.from_dict(entries) == old
+    theirs = Ledger(1.0, 1e-8, "n", (spend(rho=rho),), PAPERS)
+    entries = theirs.as_dict()
+    assert (entries["rho"], entries["conversion"]) == (rho, PAPERS)
+    assert Ledger.from_dict(entries) == theirs
     new = Ledger(1.0, 1e-8, "n", (spend(rho=rho_of(1.0, 1e-8)),))
     assert Ledger.from_dict(new.as_dict()) == new
     with pytest.raises(InputError, match="more than the budget"):

@@ -28,11 +28,14 @@ from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.tabulation.options import METHODS as TABLE_METHODS
 from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.top_down.post_processing import METHODS as LEVEL_METHODS
-from hierdp.privacy.conversion import PAPERS
-from hierdp.record import files, proofs, written
+from hierdp.privacy import conversion, threshold
+from hierdp.privacy.budget import Spend
+from hierdp.privacy.noise import deviation_of
+from hierdp.record import files, proofs
 from hierdp.record.spool import Spool, Steps
 from hierdp.record.step import Step
 from hierdp.tables import flows
+from hierdp.versions import version_of
 from models import Chebyshev
 from solvers import solve
 from tests.marks import quick
@@ -156,8 +159,23 @@ def test_without_proofs(tmp_path):
     folder = made.write(tmp_path / "out", proofs=False, report=False)
     assert not (folder / files.PROOFS).exists()
     found = verdicts(folder)
-    assert found["certificates"] == OPEN
+    assert found["certificates"] == found["noise"] == OPEN
     assert FAILS not in found.values()
+
+
+@pytest.mark.parametrize(("name", "line"), [(files.PROOFS, "certificates"), (files.REPORT, "report")])
+def test_a_file_that_is_missing_and_was_not_left_out_is_a_failure_by_name(sizes, tmp_path, name, line):
+    folder = tmp_path / "less"
+    shutil.copytree(sizes, folder)
+    (folder / name).unlink()
+    seal.seal(folder)
+    failed = [(found.check, name in found.why) for found in check(folder) if found.verdict == FAILS]
+    assert failed == [(line, True)]
+    change_manifest(folder, lambda manifest: manifest.update(left_out=[name]))
+    seal.seal(folder)
+    found = verdicts(folder)
+    assert "noise" in found
+    assert [check for check, verdict in found.items() if verdict == FAILS] == []
 
 
 @pytest.mark.parametrize("most", quick([0, 4, 8], every=3))
@@ -313,7 +331,7 @@ LEVEL_CHANGES = {
     "the total": (setting(total=1), {"total"}),
     "a spend": (spend(rho=1e-5), {"budget: each loss", "budget: sum"}),
     "the delta": (budget(delta=1e-9), {"budget: sum"}),
-    "the conversion": (budget(conversion=PAPERS), {"budget: sum"}),
+    "the conversion": (budget(conversion=conversion.PAPERS), {"budget: sum"}),
     "no conversion": (manifest(lambda m: m["budget"].pop("conversion")), {"budget: sum"}),
     "a conversion of one's own": (budget(conversion="mine"), {"budget: sum"}),
     "the answer of the finest level": (lambda f: change_answer(f, both=True), {"certificates"}),
@@ -322,16 +340,18 @@ LEVEL_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("method", quick(["InfTDA", "VanillaGauss", "SH"], first=1))
-def test_release_with_the_papers_conversion_passes(tmp_path, method):
-    """All older releases used it; their manifests name no conversion."""
+@pytest.mark.parametrize("method", quick(["SH", "InfTDA", "VanillaGauss"], first=1))
+def test_a_release_by_the_papers_conversion_and_threshold_passes(tmp_path, method):
     data = flows(PEOPLE, axes=FLOWS["axes"])
-    made = top_down(data, 1.0, 1e-6, SimulatedNoise(5), method, conversion=PAPERS)
+    rules = {"conversion": conversion.PAPERS, "rule": threshold.PAPERS}
+    made = top_down(data, 1.0, 1e-6, SimulatedNoise(5), method, **rules)
     folder = made.taking_as_public(regions="a list").write(tmp_path / "out")
-    assert "conversion" not in written.read(folder).manifest["budget"]
     found = {line.check: line for line in check(folder)}
     assert FAILS not in {line.verdict for line in found.values()}
-    assert method == "SH" or PAPERS in found["budget: sum"].why
+    name = {"SH": "threshold"}.get(method, "conversion")
+    assert {"SH": threshold.PAPERS}.get(method, conversion.PAPERS) in found["budget: sum"].why
+    change_manifest(folder, lambda manifest: manifest["budget"].pop(name))
+    assert "budget: sum" in failed(folder)
 
 
 def change_merging(folder, name):
@@ -425,8 +445,6 @@ REPORT_CHANGES = {
     "when it was made": entry(created="2020-01-01T00:00:00+00:00"),
     "where regions are from": entry(taken_as_public={"regions": "the census"}),
     "words that are none": entry(taken_as_public={"regions": 7}),
-    "another layout": entry(report=1),
-    "a layout that is none": entry(report="good"),
     "a version": manifest(lambda m: m["versions"].update(numpy="0.1")),
 }  # fmt: skip
 
@@ -439,18 +457,19 @@ def test_a_report_that_differs_from_the_release_is_detected(sizes, tmp_path, nam
     assert "report" in failed(folder)
 
 
-@pytest.mark.parametrize(
-    "change", [lambda m: m.pop("report"), lambda m: m["versions"].update(hierdp="0.0.1")]
-)
-def test_a_report_of_another_version_or_an_earlier_layout_is_not_compared(sizes, tmp_path, change):
-    """Releases whose manifest has no `report` were written before the layout had a number."""
+def test_a_report_of_another_version_is_not_compared(sizes, tmp_path):
     folder = shutil.copytree(sizes, tmp_path / "out")
-    change_manifest(folder, change)
+    change_manifest(folder, lambda m: m["versions"].update(hierdp="0.0.1"))
     REPORT_CHANGES["another report"](folder)
     seal.seal(folder)
-    assert verdicts(folder)["report"] == OPEN
+    (line,) = (line for line in check(folder) if line.check == "report")
+    assert (line.verdict, line.why) == (
+        OPEN,
+        f"not checked: written by hierdp 0.0.1, this is {version_of('hierdp')}",
+    )
     assert FAILS not in verdicts(folder).values()
     (folder / files.REPORT).unlink()
+    change_manifest(folder, lambda m: m.update(left_out=[files.REPORT]))
     seal.seal(folder)
     assert "report" not in verdicts(folder)
 
@@ -495,6 +514,61 @@ def test_an_unknown_noise_is_not_checked(sizes):
         line |= {"noise": "that of tomorrow", "standard_deviation": None}
     found = {line.check: line.verdict for line in check_budget(manifest)}
     assert found == {"budget: each loss": OPEN, "budget: sum": HOLDS, "privacy": OPEN}
+
+
+def a_tenth_of_the_sensitivity(manifest):
+    """The same losses, as of a tenth of the noise."""
+    for line in manifest["budget"]["spends"]:
+        line["sensitivity"], line["scale"] = line["sensitivity"] / 10, line["scale"] / 10
+        spend = Spend(**{key: value for key, value in line.items() if key != "standard_deviation"})
+        line["standard_deviation"] = deviation_of(spend)
+
+
+def bins(tmp_path):
+    """A release of bins: any mechanism may have such a table."""
+    options = {"axes": [("c", ["c"])], "regions_from_data": True, "method": "SF"}
+    return release(PEOPLE, "clustering", epsilon=1, **options).write(tmp_path / "out", report=False)
+
+
+def test_the_word_of_an_unknown_mechanism_is_not_enough(tmp_path):
+    """Its losses and sum are added up, but who knows what one person changes?"""
+    folder = bins(tmp_path)
+    change_manifest(folder, lambda manifest: manifest.update(mechanism="of somebody else"))
+    change_manifest(folder, a_tenth_of_the_sensitivity)
+    found = check(folder)
+    trusted = {
+        line.check: line for line in found if line.check in ("budget: each loss", "budget: sum", "privacy")
+    }
+    assert [line.verdict for line in trusted.values()] == [OPEN] * 3
+    assert all("what one person changes in them, was not checked" in line.why for line in trusted.values())
+
+
+def test_a_known_mechanism_is_asked_what_one_person_changes(tmp_path):
+    folder = bins(tmp_path)
+    change_manifest(folder, a_tenth_of_the_sensitivity)
+    assert verdicts(folder)["budget: queries"] == FAILS
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options", "asked"),
+    [
+        ("group-size", {**SIZES, "max_size": 3}, HOLDS),
+        ("clustering", {"axes": [("c", ["c"])], "regions_from_data": True, "method": "DAWA"}, OPEN),
+    ],
+)
+def test_what_proofs_would_show_is_not_said_to_hold_without_them(tmp_path, mechanism, options, asked):
+    """The second stage of DAWA depends on the answer of the first: without it, nobody can ask again."""
+    made = release(PEOPLE, mechanism, epsilon=1, **options)
+    folder = made.write(tmp_path / "out", proofs=False, report=False)
+    found = verdicts(folder)
+    assert (found["budget: queries"], found["budget: sum"], found["privacy"]) == (asked, HOLDS, asked)
+    printed = run("check", folder)
+    assert printed.exit_code == 0
+    last = printed.output.splitlines()[-1]
+    assert last.startswith("No check fails, but ")
+    assert "certificates" in last
+    assert ("privacy" in last) == (asked == OPEN)
+    assert "simulated" not in printed.output
 
 
 # --- on the command line ---------------------------------------------------------------------------------

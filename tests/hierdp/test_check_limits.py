@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.checking.general import GeneralCheck
 from hierdp.checking.noise import check_noise
 from hierdp.checking.proofs import _gap_too_large, _Proofs
 from hierdp.checking.result import FAILS, HOLDS, OPEN
@@ -42,35 +41,31 @@ def test_only_whole_cumulative_counts_and_joint_tables_may_leave_a_gap(model, ob
     assert _gap_too_large(model, proof) == too_large
 
 
-def checked(witnessed, proof, claimed):
-    """What the check says of one step, and how many steps it counts as saved without witnesses."""
+def checked(proof, claimed):
+    """What the check says of one step."""
     model = SimpleNamespace(certificate=lambda *_: proof)
     line = {"step": "all", "model": "SimpleNamespace", "variables": 1, "proved_optimal": claimed}
     line |= {"objective": str(proof.objective), "bound": str(proof.bound), "problems": 1}
-    return proved(SavedStep("all", np.zeros(1), None, witnessed), model, line, optimal=False)
+    return proved(SavedStep("all", np.zeros(1)), model, line, optimal=False)
 
 
 def proved(saved, model, line, optimal):
     """What is wrong with a step, and the line of the certificates if nothing is."""
-    proofs = _Proofs(iter([saved]), [line], optimal, GeneralCheck([], every=False))
+    proofs = _Proofs(iter([saved]), [line], optimal)
     next(iter(proofs))
     with suppress(Differs):
         proofs.prove(saved, model, ())
     return proofs.wrong, proofs.result()
 
 
-def test_a_step_that_is_no_longer_proved_fails_unless_its_release_has_no_witnesses():
-    short = Certificate(False, 10, 8, 2, reason="the witness leaves a gap")
-    (wrong,), _ = checked(True, short, True)
+def test_a_step_is_proved_if_and_only_if_the_manifest_says_so():
+    (wrong,), _ = checked(Certificate(False, 10, 8, 2, reason="the witness leaves a gap"), True)
     assert "the witness leaves a gap, but the manifest says proved_optimal is True" in wrong
-    none, line = checked(False, short, True)
-    assert (none, line.verdict) == ([], OPEN)
-    assert line.why.startswith("1 of 1 steps were saved by a version without witnesses")
-    (wrong,), _ = checked(False, Certificate(False, 10, None, None, reason="not feasible"), True)
+    (wrong,), _ = checked(Certificate(False, 10, None, None, reason="not feasible"), True)
     assert "not feasible" in wrong
-    none, line = checked(True, Certificate(True, 10, 10, 0), True)
+    none, line = checked(Certificate(True, 10, 10, 0), True)
     assert (none, line.verdict) == ([], HOLDS)
-    (wrong,), _ = checked(True, Certificate(True, 10, 10, 0), False)
+    (wrong,), _ = checked(Certificate(True, 10, 10, 0), False)
     assert "proved_optimal is False" in wrong
 
 

@@ -16,7 +16,7 @@ from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement
 from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.privacy.budget import Spend, spends_of
-from hierdp.privacy.conversion import papers_epsilon_of, papers_rho_of
+from hierdp.privacy.conversion import PAPERS, papers_epsilon_of, papers_rho_of
 from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
 from hierdp.reports.release import release_report
@@ -183,7 +183,7 @@ def claim(manifest, factor):
         spend = Spend(**{name: value for name, value in line.items() if name != "standard_deviation"})
         line["standard_deviation"] = deviation_of(spend)
     if stated["delta"]:
-        stated.pop("conversion", None)  # the papers' conversion has an inverse in closed form
+        stated["conversion"] = PAPERS  # it has an inverse in closed form
         stated["epsilon"] = papers_epsilon_of(stated["rho"] / factor**2, stated["delta"]) * ROUNDING
         stated["rho"] = papers_rho_of(stated["epsilon"], stated["delta"])
     else:

@@ -26,7 +26,6 @@ from hierdp.checking import (
 )
 from hierdp.checking.budget import budget_of_one_row, check_budget
 from hierdp.checking.claims import check_entries, check_expected
-from hierdp.checking.general import GeneralCheck
 from hierdp.checking.noise import check_noise
 from hierdp.checking.proofs import (
     _differs,
@@ -339,7 +338,7 @@ def solved(read, folder):
 
     if read.manifest["solved"]:
         checking = released_by(read.manifest["mechanism"]).checking
-        rerun = Rerun(checking, read, folder / files.PROOFS)
+        rerun = Rerun(checking, read)
         rerun(Replay(proofs.read(folder / files.PROOFS), prove))
     return steps
 
@@ -478,7 +477,7 @@ def test_an_answer_is_proved_on_the_given_problem():
     saved, *_, line = one(model, x)
 
     def proving(steps, lines):
-        each = _Proofs(iter(steps), lines, True, GeneralCheck(lines, every=True))
+        each = _Proofs(iter(steps), lines, True)
         return each, Replay(iter(each), each.prove)
 
     each, replay = proving([saved], [line])
@@ -515,7 +514,7 @@ def test_an_answer_of_another_shape_or_type_is_wrong_and_no_error(x):
     model = HierarchyQIP(Tree([[0, 0]]), [[4], [2], [2]], total=4)
     *_, line = one(model, np.array([[4], [2], [2]]))
     for witness in (None, {"prices": x}, {"": "text", "prices": np.array([])}):
-        each = _Proofs(iter([SavedStep("it", x, witness)]), [line], True, GeneralCheck([line], every=True))
+        each = _Proofs(iter([SavedStep("it", x, witness)]), [line], True)
         with pytest.raises(Differs):
             Replay(iter(each), each.prove).solve("it", model)
         assert each.wrong
@@ -554,19 +553,17 @@ def test_large_and_small_arrays_are_saved_and_read_alike(tmp_path, monkeypatch):
             assert all(np.array_equal(x, given) and x.shape == given.shape for x in both)
 
 
-def test_only_releases_without_measurements_may_have_proofs_of_the_older_format(made, tmp_path):
-    """Of which witnesses may be missing, so that nothing is proved."""
+def test_proofs_of_another_format_are_not_read(made, tmp_path):
     read, folder = made("sizes")
     with proofs.ZipFile(folder / files.PROOFS) as file:
         members = {name: file.read(name) for name in file.namelist()}
     about = json.loads(members[proofs.NAMES])
-    for names, why in ((about["steps"], "the format 2"), ({**about, "format": 3}, "the format 2")):
+    for names in (about["steps"], {**about, "format": proofs.FORMAT + 1}):
         with proofs.ZipFile(tmp_path / files.PROOFS, "w", proofs.ZIP_DEFLATED) as file:
             for name, content in {**members, proofs.NAMES: json.dumps(names)}.items():
                 file.writestr(name, content)
         (tmp_path / files.NOT_PRIVATE).write_text("")
-        assert why in failed(read, tmp_path)["certificates"]
-    assert list(proofs.read(folder / files.PROOFS, older=True))
+        assert "the format 1" in failed(read, tmp_path)["certificates"]
 
 
 # --- sums that were measured twice -----------------------------------------------------------------------

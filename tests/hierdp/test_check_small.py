@@ -76,23 +76,3 @@ def test_words_on_public_lists_must_agree_with_the_settings():
     ):
         (line,) = check_public(manifest)
         assert (line.check, line.verdict) == ("public", FAILS)
-
-
-def test_older_releases_have_words_on_public_lists_without_settings():
-    """The words alone tell the reader; a setting that they contradict fails at any age."""
-    seen = "as seen in the data, which makes them public"
-    assert not list(check_public({"settings": {}, "taken_as_public": {"regions": seen}}, older=True))
-    listed = {
-        "settings": {"group_budget": 0.1},
-        "taken_as_public": {"which_groups": "from a table of groups"},
-    }
-    assert not list(check_public(listed, older=True))
-    for manifest in (
-        {"settings": {"regions_from_data": True}, "taken_as_public": {"regions": "from a table of regions"}},
-        {
-            **listed,
-            "taken_as_public": {"which_groups": "those with a row in the data, which makes them public"},
-        },
-    ):
-        (line,) = check_public(manifest, older=True)
-        assert (line.check, line.verdict) == ("public", FAILS)

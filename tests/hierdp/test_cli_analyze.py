@@ -134,3 +134,19 @@ def test_an_empty_file_of_ranges():
     done = run("10", "--epsilon", "1", "--file", "-", given="\n")
     assert done.exit_code == 2
     assert "contains no range" in done.output
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("analyze", "120 --epsilon 1 --range :18"),
+        ("plan range-query", "120 --epsilon 1 --range :18"),
+        ("analyze", "4096 --epsilon 1 --range 10:200 --range 500:3000"),
+        ("analyze", "16 --dimensions 2 --epsilon 1 --range 4:8,8:"),
+    ],
+)
+def test_a_level_that_no_query_needs_gets_no_budget(command, words):
+    done = CliRunner().invoke(main, [*command.split(), *words.split()], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "A level with 0 should not be measured: these queries do not need it." in done.output

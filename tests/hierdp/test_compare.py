@@ -13,10 +13,10 @@ from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execu
 from hierdp.cli import main
 from hierdp.cli.engine import report_interruption
 from hierdp.evaluation import compare as module
-from hierdp.evaluation.compare import accounts_beside, mechanism_of
+from hierdp.evaluation.compare import mechanism_of
 from hierdp.evaluation.summary import comparison_of, summed_up
 from hierdp.execution import cluster
-from hierdp.privacy.account import open_account
+from hierdp.privacy.account import accounts_beside, open_account
 from hierdp.record.step import NotSolved
 from hierdp.reproduce.runs import seed_for
 from tests.hierdp import tasks
@@ -134,11 +134,12 @@ def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_
     path = tmp_path / "ledger"
     open_account(path, "trips.csv", 1)
     for given in ({}, {"account": tmp_path / "other.account"}):
-        with pytest.raises(InputError, match=r"have an account.*\(public=True\)"):
+        with pytest.raises(InputError, match=r"have an account.*\(public=REASON\)"):
             compare(data, **options, **given)
     with pytest.raises(InputError, match="have an account"):
         compare(TRIPS, **options, account=path)  # a table in memory
-    assert len(compare(data, **options, public=True).runs)
+    found = compare(data, **options, public="published in 2019")
+    assert (found.settings["runs"], found.settings["public"]) == (1, "published in 2019")
     path.rename(tmp_path / "elsewhere.json")
     assert list(accounts_beside(data)) == [tmp_path / "elsewhere.json"]
     (tmp_path / "elsewhere.json").unlink()

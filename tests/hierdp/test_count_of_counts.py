@@ -27,7 +27,7 @@ from hierdp.privacy.budget import GAUSSIAN, Allowed
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise
 from hierdp.record.spool import Steps
 from hierdp.record.step import Step
-from tests.marks import quick
+from tests.marks import quick, shares
 
 TAXI = Path(__file__).parents[3] / "shared" / "data" / "taxi"
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=15)
@@ -131,11 +131,12 @@ LEAVES = (0, 0, 2)
 @pytest.mark.parametrize("method", quick([*EVERY, *BOTTOM_UP, "Hc x Hg x naive"], every=4))
 @pytest.mark.parametrize("smallest", quick([0, 1]))
 @pytest.mark.parametrize("fixed", quick([[1, 2, 1], [0, 0, 0], [2, 1, 4]]))
-def test_sensitivity_with_private_groups(method, smallest, fixed):
+@shares(3)
+def test_sensitivity_with_private_groups(method, smallest, fixed, share):
     """Neighbours also include an entity that comes with a new group, and an empty group."""
     plan = plan_of(method, ["a", "b", "c"], smallest=smallest, group_budget=0.1, size_budget=0.1)
     worst = 0
-    for sizes in itertools.product(range(smallest, 4), repeat=2):
+    for sizes in list(itertools.product(range(smallest, 4), repeat=2))[share]:
         queries = true_answers(sizes, LEAVES[:2], plan, fixed)
         neighbours = [((sizes[0] + 1, sizes[1]), LEAVES[:2]), ((sizes[0], sizes[1] + 1), LEAVES[:2])]
         neighbours += [((*sizes, 1), (0, 0, leaf)) for leaf in range(3)]

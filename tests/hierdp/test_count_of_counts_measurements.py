@@ -42,7 +42,7 @@ def large(monkeypatch):
 
 @pytest.fixture
 def written(tmp_path):
-    return lambda name: CASES[name]().write(tmp_path / "out", report=False, overwrite=True)
+    return lambda name: CASES[name].release().write(tmp_path / "out", report=False, overwrite=True)
 
 
 SMALL = ("Hc", "Hg", "bottom-up", "Hc2, all levels at once", "Hg x naive x Hg1, everything secret")
@@ -51,7 +51,7 @@ SMALL = ("Hc", "Hg", "bottom-up", "Hc2, all levels at once", "Hg x naive x Hg1, 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("name", quick(SMALL, first=2))
 def test_a_large_release_streams_and_follows_from_its_measurements(name, tmp_path):
-    release = CASES[name]()
+    release = CASES[name].release()
     assert isinstance(release.measurements.parts, MeasurementsFile)
     folder = release.write(tmp_path / "out", report=False)
     again = Measurements.read(folder / MEASUREMENTS)
@@ -82,7 +82,7 @@ def test_the_neighbouring_relation_follows_from_the_settings(written):
 
 def test_the_measurements_are_the_true_answers_with_noise():
     """Of regions with groups only, in the order of the table; one answer for each size, or each group."""
-    rows = CASES["Hg x Hc x naive"]().measurements.to_frame()
+    rows = CASES["Hg x Hc x naive"].release().measurements.to_frame()
     assert rows.groupby("query", sort=False, observed=True).size().to_dict() == {
         "sizes of groups in order by root": 13,
         "cumulative sizes by state": 3 * 3,

@@ -138,13 +138,11 @@ def test_parents_that_are_matched_together():
     places = hierarchy([[0, 0, 0], [0, 0, 1, 2]])
     runs = [([1, 2], [3, 3]), ([1], [4]), ([2], [1]), ([5], [1])]
     runs = Runs.from_rows([*runs, ([1], [3]), ([7], [1]), ([3], [1]), ([6], [1])])
-    with patch.multiple(module, RUNS_A_STEP=3, MATCHED_FROM=1):
-        apart, steps = Steps(), Steps()
-        names = [str(name) for level in places.names for name in level]
-        made = [
-            top_down(places.tree, runs, runs.counts, True, names, solving, runs_a_step)
-            for solving, runs_a_step in ((apart, module.ONE_PARENT), (steps, None))
-        ]
+    apart, steps, made = Steps(), Steps(), list[Runs]()
+    names = [str(name) for level in places.names for name in level]
+    for matched_from, solving in ((99, apart), (1, steps)):
+        with patch.multiple(module, RUNS_A_STEP=3, MATCHED_FROM=matched_from):
+            made.append(top_down(places.tree, runs, runs.counts, True, names, solving))
     assert all(map(np.array_equal, *([one.sizes, one.counts, one.offsets] for one in made)))
     assert [step.name for step in steps.kept] == [
         "matching families: groups of all and 0 more with those below",

@@ -30,7 +30,7 @@ from hierdp.cli import main
 from hierdp.counts import size_table
 from hierdp.counts.size_runs import SizeRuns
 from hierdp.errors import InputError
-from hierdp.execution import cluster, engine, processes
+from hierdp.execution import cluster, processes
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
 from hierdp.mechanisms.group_size import group_size
 from hierdp.mechanisms.group_size import post_processing as group_size_fits
@@ -66,9 +66,9 @@ def local():
 @pytest.fixture(scope="module")
 def engines(request):
     """All places where work can be done, by name; started only once, because a start takes seconds."""
-    made = {f"{number} processes": engine._made(number, None) for number in (1, 2, 3)}
+    made = {f"{number} processes": execution._made(number, None) for number in (1, 2, 3)}
     if find_spec("distributed"):
-        made["cluster"] = engine._made(None, request.getfixturevalue("local").scheduler_address)
+        made["cluster"] = execution._made(None, request.getfixturevalue("local").scheduler_address)
     yield {"here": None, **made}
     for one in made.values():
         one.close()
@@ -76,11 +76,11 @@ def engines(request):
 
 @contextmanager
 def at(one):
-    before = engine._engine.set(one)
+    before = execution._engine.set(one)
     try:
         yield
     finally:
-        engine._engine.reset(before)
+        execution._engine.reset(before)
 
 
 def everywhere(places, job):
@@ -571,7 +571,7 @@ SECRET, SHIFT = 1_234_577, 10_000_019
 @pytest.fixture
 def wire(monkeypatch):
     listening = Listening()
-    monkeypatch.setattr(engine, "_made", lambda *_: listening)
+    monkeypatch.setattr(execution, "_made", lambda *_: listening)
     with execution.using(workers=1):
         yield listening
 

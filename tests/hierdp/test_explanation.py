@@ -1,8 +1,7 @@
-"""`hierdp explain`: its sentences are true of every mechanism, relation and budget, also of old manifests."""
+"""`hierdp explain`: its sentences are true of every mechanism, relation and budget."""
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -236,31 +235,7 @@ def test_a_ledger_that_contradicts_its_budget(tmp_path):
     assert "WHAT AN ATTACKER" not in done.output
 
 
-# --- old manifests, other folders --------------------------------------------------------------------------
-
-LATER = ("title", "note", "cautions", "created", "taken_as_public", "holds", "standard_errors", "report")
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_manifests_of_older_versions(mechanism):
-    """They lack later entries; what is not said is called so."""
-    made = FIRST[mechanism].release(0, SimulatedNoise(1))
-    if made.ledger.zcdp:
-        made = replace(made, ledger=replace(made.ledger, conversion="Canonne, Kamath & Steinke 2020"))
-    stated = manifest_of(made)
-    for name in LATER:
-        stated.pop(name, None)
-    for name in ("protects", "private", "composition"):
-        stated["budget"].pop(name, None)
-    for line in stated["budget"]["spends"]:
-        for name in ("sampler", "times", "standard_deviation"):
-            line.pop(name)
-    said = page(stated)
-    assert "The manifest is of an older version, which protects one row of the table." in said
-    assert "does not say where regions and groups come from" in said
-    assert f"A release by {stated['mechanism']}" in said
-    assert "right with a probability of at most" in said
-
+# --- other folders -----------------------------------------------------------------------------------------
 
 NOISY = pd.DataFrame({"state": [None, "A", "B"], "people": [10, 4, 9]})
 

@@ -30,7 +30,6 @@ from hierdp.record.step import NotSolved
 from hierdp.tables import sources
 from solvers import worker
 from solvers.backends import table
-from tests.marks import but_for_compiling
 from tests.solvers.badly import misbehaving
 
 pytestmark = pytest.mark.slow
@@ -149,52 +148,6 @@ def test_a_solver_ends_with_the_process_that_started_it():
 
 
 # --- disks -----------------------------------------------------------------------------------------------
-
-LIMITED = """
-import resource, sys
-from hierdp.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
-main()
-"""
-
-
-@pytest.mark.parametrize("replacing", [False, True])
-def test_file_size_limit(replacing):
-    """A disk, quota or limit that ends within any of the files."""
-    made = group_size(sizes(), 1.0, SimulatedNoise(1))
-    whole = made.write(Path("whole"))
-    lengths = sorted(file.stat().st_size for file in whole.iterdir())
-    before = names("whole")
-    target = whole if replacing else Path("out")
-    stops = {0, 1, *(n - 1 for n in lengths), *(n // 2 for n in lengths)}
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        for stop in sorted(stops):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (stop, hard))
-            try:
-                with pytest.raises(OSError, match=r"large|Errno 27"):
-                    made.write(target, overwrite=replacing)
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-            assert names() == ["in.csv", "whole"]
-            assert names("whole") == before
-    finally:
-        signal.signal(signal.SIGXFSZ, ignored)
-    made.write(target, overwrite=replacing)
-    assert names(target) == before
-
-
-def test_the_message_of_a_full_disk():
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, "3000", *RELEASE.split()], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, but_for_compiling(done.stderr)) == (
-        1,
-        "Error: the disk is full; nothing is left half written\n",
-    )
-    assert names() == ["in.csv"]
-    assert run(RELEASE).exit_code == 0
 
 
 def test_a_single_file_is_written_atomically():
@@ -324,33 +277,6 @@ def start(command, script=TALKING):
     return subprocess.Popen(
         [sys.executable, "-c", script, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
-def test_stopped_at_any_moment(how):
-    """Stopped at any line of output, a release is there as a whole, or not at all."""
-    started = time.monotonic()
-    assert start(f"{RELEASE} --simulate 1".split()).wait() == 0
-    whole = time.monotonic() - started
-    expected = names("out")
-    for part in range(3):
-        command = f"{RELEASE} --overwrite --simulate 1".replace("--out out", f"--out out{part}")
-        process = start(command.split())
-        assert process.stdout.readline() == "go\n"
-        time.sleep(whole * part / 5)
-        process.send_signal(how)
-        _, errors = process.communicate(timeout=300)
-        assert "Traceback" not in errors
-        if Path(f"out{part}").exists():
-            assert names(f"out{part}") == expected
-        elif how != signal.SIGKILL:
-            word = "interrupted" if how == signal.SIGINT else "terminated"
-            said = {(128 + how, f"Error: {word}; nothing is left half written\n")}
-            before_it_began = {(9, ""), (1, "\nAborted!\n"), (-signal.SIGTERM, "")}
-            assert (process.returncode, errors) in said | before_it_began
-        done = run(f"{RELEASE} --overwrite".replace("--out out", f"--out out{part}"))
-        assert done.exit_code == 0, done.output
-    assert names() == sorted(["in.csv", "out", *(f"out{part}" for part in range(3))])
 
 
 LOST = """

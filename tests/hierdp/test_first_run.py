@@ -44,21 +44,19 @@ COMMANDS = {
         | {
             "solvers.fast.isotonic",
             "models.arithmetic.pools",
-            "models.witnesses.isotonic_prices",
-            "models.witnesses.node_prices",
-            "models.witnesses.tree_sums",
+            "models.check.reader",
         },
     ),
     "count-of-counts": (
         f"{HOUSES} --max-size 200",
         15,
         {"solvers.fast.isotonic", "models.arithmetic.pools", "solvers.fast.matching"}
-        | {"models.witnesses.isotonic_prices"},
+        | {"models.check.reader"},
     ),
     "top-down": (
         "trips.csv --axis origin=o_state,o --axis to=d --regions-from-data --count n --delta 1e-8",
         12,
-        {"solvers.fast.chebyshev", "models.chebyshev", "models.arithmetic.segments"},
+        {"solvers.fast.chebyshev", "models.chebyshev", "models.segments"},
     ),
     "range-query": (
         "ages.csv --numbers age=0:120",
@@ -69,7 +67,7 @@ COMMANDS = {
         "ages.csv --numbers age=0:120",
         20,  # the noisy counts decide which exact searches run
         {"solvers.fast.exact_paths", "solvers.fast.clustering", "solvers.fast.segment_paths"}
-        | {"models.arithmetic.run_costs", "models.witnesses.few_runs", "models.witnesses.sorted_runs"}
+        | {"models.arithmetic.run_costs", "models.witnesses.sorted_runs"}
         | {"models.witnesses.ordered_runs", "models.clustering", "hierdp.mechanisms.clustering.ahp_rules"},
     ),
 }
@@ -80,10 +78,11 @@ SHARED = {
     "models.arithmetic.exact",
     "models.arithmetic.distance",
     "models.programs.layout",
-    "models.arithmetic.runs",
+    "models.runs",
     "models.arithmetic.places",
+    "models.check.checker",
 }
-"""Arithmetic and layout that all models use."""
+"""Arithmetic, layout and the checker, which all models use."""
 
 
 def ran(command, size):

@@ -18,6 +18,7 @@ from hierdp.forecasting.tables import summing_of
 from hierdp.record.step import NotSolved
 from models import Reconciliation
 from solvers import solve
+from tests.marks import quick
 
 TREE = [["state"], ["state", "shop"]]
 CROSSED = [["state"], ["product"], ["state", "product"]]
@@ -100,7 +101,7 @@ def test_many_dates_at_once_are_the_same_as_each_alone():
         np.testing.assert_allclose(made, alone, rtol=0, atol=1e-9)  # numbers below 100, two methods in floats
 
 
-@pytest.mark.parametrize("options", [{}, {"whole": True}], ids=str)
+@pytest.mark.parametrize("options", quick([{"whole": True}, {}]), ids=str)
 def test_processes_give_the_same(options, monkeypatch):
     for name in ("NODES", "BESIDE"):
         monkeypatch.setattr(hierdp.forecasting.reconciler, name, 1)  # a task for each date
@@ -114,6 +115,113 @@ def test_processes_give_the_same(options, monkeypatch):
         assert theirs.optimal
         # Sums of a hundred floats, by NumPy in a new process and by a loop where Numba is loaded.
         assert float(ours.objective) == pytest.approx(float(theirs.objective), rel=1e-12)
+
+
+DAYS = pd.to_datetime(["2020-01-01", "2020-02-01", "2020-03-01"])
+
+
+def test_sums_are_those_of_the_rows_there_are():
+    table = pd.DataFrame({"shop": "s", "item": list("123"), "ds": DAYS, "y": [10, 20, 30]})
+    long, _, _ = aggregate(table, [["shop"], ["shop", "item"]])
+    assert long.y[long.unique_id == "s"].tolist() == [10, 20, 30]
+    assert len(long) == 6
+    with pytest.raises(InputError, match="series 's/2' has no 'y' for ds 2020-02-01: give the value"):
+        aggregate(table.assign(y=[10, None, 30]), [["shop"], ["shop", "item"]])
+    with pytest.raises(InputError, match="a row of series 's/1' has no ds"):
+        aggregate(table.assign(ds=[None, *DAYS[1:]]), [["shop"], ["shop", "item"]])
+
+
+@pytest.mark.parametrize(("brands", "items"), [(["a/b", "a"], ["c", "b/c"]), (["a", "a/b"], ["b", "x"])])
+def test_names_with_the_separator_are_refused_if_two_series_get_the_same(brands, items):
+    table = pd.DataFrame({"brand": brands, "item": items, "ds": 1, "y": [1.0, 2.0]})
+    with pytest.raises(InputError, match="two series are called 'a/b"):
+        aggregate(table, [["brand"], ["brand", "item"]])
+
+
+KINDS = {
+    "text": lambda names: pd.Series(names, dtype=object).map(lambda name: name and str(name)),
+    "integer": lambda names: pd.Series(names, dtype=float if None in names else int),
+    "float": lambda names: pd.Series(names, dtype=float),
+    "nullable": lambda names: pd.Series(names, dtype="Int64"),
+    "category": lambda names: pd.Series(pd.Categorical(names, [5, 1, 2, 3, 4])),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", None])
+@pytest.mark.parametrize("of_parents", KINDS)
+@pytest.mark.parametrize("of_forecasts", ["text", "integer", "float"])
+def test_names_are_the_same_as_numbers_and_as_text(of_forecasts, of_parents, kind, tmp_path):
+    series = KINDS[of_forecasts]([1, 2, 3])
+    given = pd.DataFrame({"unique_id": series, "ds": 1, "m": [10.0, 4, 5]})
+    rows = {"unique_id": KINDS[of_parents]([1, 2, 3]), "parent": KINDS[of_parents]([None, 1, 1])}
+    parents = pd.DataFrame(rows)
+    past = pd.DataFrame({"unique_id": series, "ds": 0, "y": 1.0, "m": 2.0})
+    if kind is None:
+        made = Reconciler("wls_var", fixed=["1"]).reconcile(given, parents, {"2": [2]}, past)
+        assert made.unique_id.tolist() == series.tolist()
+    else:
+        files = [tmp_path / f"{name}.{kind}" for name in ("given", "parents", "past", "made")]
+        for frame, file in zip((given, parents, past), files, strict=False):
+            frame.to_csv(file, index=False) if kind == "csv" else frame.to_parquet(file)
+        command = ["reconcile", *files[:2], "--past", files[2], "--weights", "wls_var", "--fixed", "1"]
+        done = CliRunner().invoke(main, [str(word) for word in (*command, "--out", files[3])])
+        assert done.exit_code == 0, done.output
+        made = pd.read_csv(files[3]) if kind == "csv" else pd.read_parquet(files[3])
+    assert made.iloc[:, -1].tolist() == pytest.approx([10, 4.5, 5.5], rel=1e-12)
+
+
+def test_numbers_name_the_series_of_a_matrix_and_of_aggregate():
+    rows = pd.DataFrame({"a": [1.0, 1.0, 2.0], "b": pd.Categorical([7, 8, 7], [9, 7, 8]), "ds": 1, "y": 1})
+    _, summing, _ = aggregate(rows, [["a"], ["a", "b"]])
+    assert summing.ids.tolist() == ["1", "2", "1/7", "1/8", "2/7"]
+    matrix = pd.DataFrame({"unique_id": [0.0, 1.0, 2.0], "1": [1, 1, 0], "2": [1, 0, 1]})
+    assert summing_of(matrix, "unique_id").ids.tolist() == ["0", "1", "2"]
+
+
+def test_series_of_unequal_length_are_weighed_by_the_residuals_they_have():
+    given = pd.DataFrame({"unique_id": list("TAB"), "ds": 9, "m": [12.0, 4.0, 5.0]})
+    parents = pd.DataFrame({"unique_id": list("TAB"), "parent": [None, "T", "T"]})
+    errors = {"T": [1, -1, 1], "A": [0.5, -0.5, 0.5], "B": [2, -2]}
+    rows = [(name, -t, 1.0, 1 + e) for name, found in errors.items() for t, e in enumerate(found)]
+    past = pd.DataFrame(rows, columns=["unique_id", "ds", "y", "m"])
+    made = Reconciler("wls_var").reconcile(given, parents, Y_df=past)
+    expected = Reconciler([1, 4, 1 / 4]).reconcile(given, parents)
+    np.testing.assert_allclose(made.iloc[:, -1], expected.iloc[:, -1], rtol=1e-12)
+    with pytest.raises(InputError, match="series 'B' lacks some past values"):
+        Reconciler("mint_shrink").reconcile(given, parents, Y_df=past)
+    with pytest.raises(InputError, match="series 'B' lacks past values"):
+        Reconciler("wls_var").reconcile(given, parents, Y_df=past[past.unique_id != "B"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"m-lo-90": 1.0}, "column 'm-lo-90' is a quantile or an end of an interval"),
+        ({"m-hi-99.5": 1.0}, "Reconcile samples"),
+        ({"yhat_lower": 1.0}, "end of an interval"),
+        ({"m-q-0.1": 1.0}, "a quantile"),
+        ({"p10": 1.0}, "a quantile"),
+        ({0.9: 1.0}, "column '0.9' is a quantile"),
+        ({"index": 1}, "column 'index' is an index, not a forecast"),
+        ({"Unnamed: 0": 1}, "is an index"),
+        ({"holiday": True}, "column 'holiday' contains booleans; expected numbers"),
+        ({"seen": pd.Timestamp(0)}, "column 'seen' contains datetime64; expected numbers"),
+    ],
+)
+def test_columns_that_are_no_forecasts_are_refused(columns, message):
+    given, summing, _ = forecasts(TREE)
+    with pytest.raises(InputError, match=message):
+        Reconciler().reconcile(given.join(pd.DataFrame(columns, given.index)), summing)
+
+
+def test_the_folds_of_a_cross_validation_stay_or_are_named():
+    given, summing, _ = forecasts(TREE)
+    made = Reconciler().reconcile(given.assign(cutoff=DAYS[0], median=given.naive, arima_p2=1.0), summing)
+    assert (made.cutoff == DAYS[0]).all()
+    assert not any(column.startswith("cutoff/") for column in made)
+    folds = pd.concat([given.assign(cutoff=6), given.assign(cutoff=7)])
+    with pytest.raises(InputError, match="has two rows for ds 0: reconcile each 'cutoff' by itself"):
+        Reconciler().reconcile(folds, summing)
 
 
 def test_dates_stay_dates():
@@ -228,8 +336,13 @@ def test_series_may_be_fixed_by_name():
         (lambda: structure_of([[0, 0], [1, 0], [0, 1]]), "row 0 .* sums nothing"),
         (lambda: aggregate(sales(), [["city"]]), "no column 'city'"),
         (lambda: aggregate(sales(), [["shop"], ["state"]]), "the last level has no column 'shop'"),
+        (lambda: aggregate(sales().assign(shop=None), TREE), "row 1, column 'shop': the name is missing"),
+        (lambda: aggregate(sales().assign(y="1"), TREE), "column 'y' contains text"),
+        (lambda: aggregate(sales()[:0], TREE), "the table has no rows"),
+        (lambda: Reconciler().fit_predict(np.eye(2), np.ones((2, 1)), level=[90]), "Reconcile samples"),
         (lambda: Reconciler(fixed=["stat"]).reconcile(*forecasts(TREE)), "no level 'stat'; did you mean"),
         (lambda: Reconciler().fit_predict(np.eye(2), np.array([[1], [np.inf]])), "series 1 is not finite"),
+        (lambda: Reconciler([[1], [1]]).fit_predict(np.eye(2), np.ones((2, 1))), r"shape \(2, 1\)"),
         (lambda: Reconciler([1, -1]).fit_predict(np.eye(2), np.ones((2, 1))), "2 positive numbers"),
         (lambda: Reconciler(lower=3, upper=2).fit_predict(np.eye(2), np.ones((2, 1))), "lower bound 3.0 is"),
     ],
@@ -276,6 +389,26 @@ def test_files_and_arrow_tables_are_read(tmp_path):
     expected = Reconciler().reconcile(given, summing)
     for source in (tmp_path / "forecasts.parquet", pa.Table.from_pandas(given, preserve_index=False)):
         pd.testing.assert_frame_equal(Reconciler().reconcile(source, summing), expected)
+
+
+def test_time_zones_and_their_repeated_hour_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    hours = pd.date_range("2024-10-26 22:00", periods=4, freq="h", tz="UTC").tz_convert("Europe/Berlin")
+    given, summing, _ = forecasts(TREE)
+    given["ds"] = hours[given.ds]
+    given.to_parquet(tmp_path / "forecasts.parquet")
+    expected = Reconciler().reconcile(given, summing)
+    reconcile_file(Reconciler(), tmp_path / "forecasts.parquet", summing, tmp_path / "made.parquet")
+    for made in (
+        pd.read_parquet(tmp_path / "made.parquet"),
+        Reconciler().reconcile(tmp_path / "forecasts.parquet", summing),
+    ):
+        assert str(made.ds.dt.tz) == "Europe/Berlin"
+        pd.testing.assert_frame_equal(
+            made.sort_values(["ds", "unique_id"], ignore_index=True),
+            expected.sort_values(["ds", "unique_id"], ignore_index=True),
+            check_dtype=False, rtol=0, atol=1e-9,  # numbers below 100
+        )  # fmt: skip
 
 
 def test_polars_in_and_out():

@@ -21,12 +21,12 @@ from tests.marks import quick
 @pytest.mark.parametrize("method", quick(["M_c^dp", "M_H^dp"]))
 def test_a_large_release_has_the_measurements_of_a_small_one(method, tmp_path, monkeypatch):
     """Blocks of one size; steps and measurements go to files at once, two answers at a time."""
-    small = CASES[method]()
+    small = CASES[method].release()
     monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 6)
     monkeypatch.setattr(Steps, "MOST", 0)
     monkeypatch.setattr(Recording, "MOST", 0)
     monkeypatch.setattr(file, "ROWS", 2)
-    release = CASES[method]()
+    release = CASES[method].release()
     assert not release.steps.in_memory
     assert isinstance(release.measurements.parts, MeasurementsFile)
     folder = release.write(tmp_path / "large")
@@ -47,7 +47,7 @@ def test_a_large_release_has_the_measurements_of_a_small_one(method, tmp_path, m
 
 
 def test_the_measurements_are_all_noisy_counts_in_the_order_of_the_table(tmp_path):
-    release = CASES["M_H^dp"]()
+    release = CASES["M_H^dp"].release()
     rows = pd.read_parquet(release.write(tmp_path / "out") / MEASUREMENTS)
     assert rows["query"].tolist() == ["sizes by root"] * 3 + ["sizes by state"] * 9 + ["sizes by town"] * 15
     noisy = rows["answer"].to_numpy().reshape(-1, 3)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pandas as pd
@@ -52,6 +53,45 @@ def test_public_names(tmp_path):
         "query", "release", "repair", "verify",
     ]  # fmt: skip
     assert "module 'hierdp' has no attribute 'relese'" in done.stderr
+
+
+@pytest.mark.parametrize("package", ["hierdp", "models", "solvers"])
+def test_dir_lists_the_public_names_and_loads_none(tmp_path, package):
+    listed = f"print(*sorted([*{package}.__all__, '__version__']), *dir({package}), {package}.__version__)"
+    done = python(f"import {package}, sys\n{listed}\nassert not {HEAVY} & set(sys.modules)", tmp_path)
+    assert done.returncode == 0, done.stderr
+    *words, version = done.stdout.split()
+    names, shown = words[: len(words) // 2], words[len(words) // 2 :]
+    assert shown == names
+    assert version == metadata.version("hierdp")
+
+
+def test_without_an_installation_there_is_no_version(tmp_path):
+    code = (
+        "from importlib import metadata\ndef version(name):\n    raise metadata.PackageNotFoundError\n"
+        "metadata.version = version\nimport hierdp, models\nassert not hasattr(models, '__version__')\n"
+        "hierdp.__version__"
+    )
+    done = python(code, tmp_path)
+    assert "AttributeError: hierdp has no version, since hierdp is not installed" in done.stderr
+
+
+def test_type_checkers_know_the_public_names_and_no_others(tmp_path):
+    pytest.importorskip("mypy")
+    names = {package: import_module(package).__all__ for package in ("hierdp", "models", "solvers")}
+    right = [f"from {package} import {', '.join(names[package])}, __version__" for package in names]
+    wrong = [f"from {package} import nonsense" for package in names]
+    (tmp_path / "mine.py").write_text("\n".join([*right, *wrong]))
+    command = "mypy --strict --ignore-missing-imports --follow-imports silent --cache-dir cache mine.py"
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+    )  # fmt: skip
+    found = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert found == [
+        f'mine.py:{row}: error: Module "{package}" has no attribute "nonsense"  [attr-defined]'
+        for row, package in enumerate(names, start=4)
+    ], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
-"""Tables are written and read in parts, of any size; older large ones are folders of files."""
+"""Tables are written and read in parts, of any size."""
 
 import tracemalloc
-from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_check_before import path_of
 
 from hierdp import SimulatedNoise, release
 from hierdp.checking import FAILS, HOLDS, OPEN, check
@@ -171,55 +169,6 @@ def test_pieces_of_two_tables():
             assert not all(a.equals(b) for a, b in aligned(one, other))
 
 
-# --- large releases of format 0.2, whose tables are folders of files -------------------------------------
-
-PARTS = ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet", "part-00003.parquet"]
-
-
-@pytest.fixture
-def before(tmp_path):
-    with ZipFile(path_of("releases-0.2-large")) as zipped:
-        zipped.extractall(tmp_path)
-    return tmp_path / "parts"
-
-
-def test_a_folder_of_parts_passes(before):
-    found = verdicts(before)
-    assert {verdict for verdict, _ in found.values()} <= {HOLDS, OPEN}
-    assert found["tables"][0] == found["table from steps"][0] == HOLDS
-    assert len(written.read(before).table) == 80
-
-
-@pytest.mark.parametrize("name", ["part-00004.parquet", "other.parquet"])
-def test_an_added_part_is_found(before, name):
-    part = before / f"released.parquet/{PARTS[0]}"
-    (before / f"released.parquet/{name}").write_bytes(part.read_bytes())
-    assert failed(before)["files"] == f"released.parquet/{name} was added"
-    assert failed(sealed(before))["readable"] == "released.parquet has other rows than its regions and sizes"
-
-
-def test_a_missing_part_is_found(before):
-    (before / f"released.parquet/{PARTS[2]}").unlink()
-    found = failed(before)
-    assert found["files"] == f"released.parquet/{PARTS[2]} is missing"
-    assert found["readable"] == "released.parquet has other rows than its regions and sizes"
-
-
-def test_a_changed_part_is_found(before):
-    path = before / f"released.parquet/{PARTS[1]}"
-    frame = pd.read_parquet(path)
-    frame.loc[7, "groups"] = 99
-    frame.to_parquet(path, index=False)
-    assert "'groups' is not what the steps give" in failed(sealed(before))["table from steps"]
-
-
-def test_a_link_in_place_of_a_part_is_not_read(before, tmp_path):
-    part = before / f"released.parquet/{PARTS[0]}"
-    part.rename(tmp_path / "elsewhere")
-    part.symlink_to(tmp_path / "elsewhere")
-    assert failed(before) == {"files": f"{PARTS[0]!r}: a release contains regular files only"}
-
-
 # --- counts ----------------------------------------------------------------------------------------------
 
 
@@ -323,8 +272,8 @@ def test_the_runs_of_a_table():
 def test_a_report_draws_both_forms_alike(labels):
     _, table, rows = both_forms()
     found, other = (counts_section(laid_out(each).named(labels), {"max_size": 2}) for each in (table, rows))
-    assert found.figures == other.figures
-    (bars,), (same,) = found.bars, other.bars
+    (chart, bars), (other_chart, same) = found.pictures, other.pictures
+    assert chart == other_chart
     assert bars.title == same.title
     assert bars.frame.equals(same.frame)
     assert bars.frame.values.tolist() == [["B Bayside" if labels else "B", 8, 6], ["A", 4, 4]]

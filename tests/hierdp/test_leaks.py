@@ -1,4 +1,4 @@
-"""Releases write and print no true count. (`test_release` covers the mechanisms not tested here.)
+"""Releases write and print no true count.
 
 Noise is replaced by a large constant, so any true count found in the output was leaked.
 """
@@ -185,10 +185,12 @@ ROWS = {
     ),
 }
 ROWS["clustering"] = ROWS["range-query"]
+ROWS["top-down"] = "o,d,n\n" + "".join(f"{i // 2},{i % 2},{n}\n" for i, n in enumerate(COUNTS)), list(COUNTS)
 ROWS["tabulation"] = ROWS["count-of-counts"]
 OPTIONS = {
     "range-query": ["--numbers", "age=0:4", "--count", "n"],
     "clustering": ["--numbers", "age=0:4", "--count", "n"],
+    "top-down": ["--axis", "o=o", "--axis", "d=d", "--count", "n", "--delta", "1e-8", "--regions-from-data"],
     "count-of-counts": [
         *("--levels", "town", "--group", "home", "--entities", "n", "--method", "Hg"),
         *("--regions-from-data", "--groups-from-data"),
@@ -225,44 +227,64 @@ def test_command_line_reveals_no_count(no_luck, tmp_path, caplog, capfd, mechani
 
 SECRET = 98_765_432_123
 
-BAD = [
-    ("n", f"-{SECRET}", "row 2"),
-    ("n", f"{SECRET}.5", "row 2"),
-    ("n", f"{SECRET}x", "row 2"),
-    ("n", f"1{'0' * 9}{SECRET}", "row 2"),
-]
+BAD = [f"-{SECRET}", f"{SECRET}.5", f"{SECRET}x", f"1{'0' * 9}{SECRET}"]
 
 
-@pytest.mark.parametrize(("column", "value", "culprit"), BAD)
-@pytest.mark.parametrize("mechanism", OPTIONS)
-def test_errors_about_bad_rows_hold_no_counts(tmp_path, caplog, mechanism, column, value, culprit):
-    caplog.set_level(logging.DEBUG)
-    head, first, *_ = ROWS[mechanism][0].splitlines()
-    names, fields = head.split(","), first.split(",")
-    good = [*fields[:-1], str(SECRET // 10**6)]
-    bad = [value if name == column else field for name, field in zip(names, good, strict=True)]
-    (tmp_path / "in.csv").write_text("\n".join([head, ",".join(good), ",".join(bad)]) + "\n")
-    arguments = [*OPTIONS[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out")]
+def refusal(mechanism, rows, tmp_path, *options):
+    """What is said, logged and raised of a table or an option that must be refused."""
+    (tmp_path / "in.csv").write_text("\n".join(rows) + "\n")
+    arguments = [*OPTIONS[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out"), *options]
     done = CliRunner().invoke(main, ["release", mechanism, str(tmp_path / "in.csv"), *arguments])
     assert done.exit_code == 2, done.output
-    assert culprit in done.output
-    trace, error = [], done.exception
+    assert not (tmp_path / "out").exists()
+    trace, error = [done.output], done.exception
     while error is not None:  # as a debugger or a log of exceptions would print it
         trace.append(repr(error))
         error = error.__cause__ or error.__context__
-    said = done.output + caplog.text + "".join(trace)
-    assert not [n for n in (SECRET, SECRET // 10**6) if str(n) in re.sub(r"[,_]", "", said)]
-    assert not (tmp_path / "out").exists()
+    return "".join(trace)
+
+
+def without_separators(text):
+    return re.sub(r"[,_]", "", text)
+
+
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("mechanism", OPTIONS)
+def test_errors_about_bad_rows_hold_no_counts(tmp_path, caplog, mechanism, value):
+    caplog.set_level(logging.DEBUG)
+    head, first, *_ = ROWS[mechanism][0].splitlines()
+    fields = first.split(",")[:-1]
+    good = SECRET // 10**6
+    rows = [head, ",".join([*fields, str(good)]), ",".join([*fields, value])]
+    said = refusal(mechanism, rows, tmp_path)
+    assert "row 2, column 'n'" in said
+    assert not [n for n in (SECRET, good) if str(n) in without_separators(said + caplog.text)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "culprit"),
+    [
+        (["a,x,{0}", ",x,{0}"], [], "row 2, column 'o'"),
+        (["a,x,{1}", "a,x,{1}"], [], "column 'n'"),
+        (["a,x,{0}"], ["--count", "m"], "no column 'm'"),
+        (["a,x,{0}"], ["--first", "z"], "no axis 'z'"),
+        (["a,x,{0}"], ["--unknown", "a"], "'a'"),
+    ],
+)
+def test_errors_about_a_table_and_its_options_hold_no_counts(tmp_path, caplog, rows, options, culprit):
+    caplog.set_level(logging.DEBUG)
+    rows = ["o,d,n", *(row.format(SECRET, 2**62 + SECRET) for row in rows)]
+    said = refusal("top-down", rows, tmp_path, *options)
+    assert culprit in said
+    said = without_separators(said + caplog.text)
+    assert not [n for n in (SECRET, 2**62 + SECRET, 2 * (2**62 + SECRET)) if str(n) in said]
 
 
 def test_numbers_beyond_the_bins_are_not_quoted(tmp_path):
-    (tmp_path / "in.csv").write_text(f"age,n\n1,{SECRET}\n{SECRET},3\n")
     for mechanism in ("range-query", "clustering"):
-        arguments = [*OPTIONS[mechanism], "--epsilon", "1", "--out", str(tmp_path / "out")]
-        done = CliRunner().invoke(main, ["release", mechanism, str(tmp_path / "in.csv"), *arguments])
-        assert done.exit_code == 2
-        assert "row 2" in done.output
-        assert str(SECRET) not in re.sub(r"[,_]", "", done.output)
+        said = refusal(mechanism, ["age,n", f"1,{SECRET}", f"{SECRET},3"], tmp_path)
+        assert "row 2" in said
+        assert str(SECRET) not in without_separators(said)
 
 
 # --- the disk --------------------------------------------------------------------------------------------

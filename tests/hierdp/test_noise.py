@@ -203,9 +203,16 @@ def test_noisy_counts_do_not_carry_the_true_ones(noise):
         }  # fmt: skip
 
 
-def test_bad_seeds():
-    with pytest.raises(InputError, match="the seed is -1: it must be a whole number, 0 or more"):
-        SimulatedNoise(-1)
+@pytest.mark.parametrize(
+    ("seed", "message"),
+    [
+        (-1, "the seed is -1: it must be a whole number, 0 or more"),
+        *((seed, f"the seed must be a whole number, 0 or more, got {seed!r}") for seed in ("a", 1.5, True)),
+    ],
+)
+def test_bad_seeds(seed, message):
+    with pytest.raises(InputError, match=message):
+        SimulatedNoise(seed)
 
 
 def test_true_counts_are_not_changed():

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from laws_of_noise import Scripted, digit, gaussian, geometric
 
-from hierdp.privacy.tables.inversion import Table
 from hierdp.privacy.tables.laws import Digit, DiscreteGaussian, Quotient
+from hierdp.privacy.tables.sampler import Table
 from tests.marks import quick
 
 pytest.importorskip("flint")

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from laws_of_noise import Exhausted, Scripted, Seeded, pmf
 
-from hierdp.privacy.tables.inversion import Table, decide
 from hierdp.privacy.tables.laws import Digit, DiscreteGaussian, Quotient
-from hierdp.privacy.tables.sampler import LEAST, MOST, Sampler, add, double_geometric
+from hierdp.privacy.tables.sampler import LEAST, MOST, Sampler, Table, add, decide, double_geometric
 from tests.marks import quick
 
 pytest.importorskip("flint")

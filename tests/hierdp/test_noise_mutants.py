@@ -9,9 +9,9 @@ import test_noise_enclosures as enclosures
 import test_noise_exactness as exactness
 from laws_of_noise import Seeded
 
-from hierdp.privacy.tables import inversion, laws, sampler
-from hierdp.privacy.tables.inversion import Table
+from hierdp.privacy.tables import laws, sampler
 from hierdp.privacy.tables.laws import DiscreteGaussian, Quotient
+from hierdp.privacy.tables.sampler import Table
 from tests.marks import quick
 
 pytest.importorskip("flint")
@@ -70,7 +70,7 @@ def edge_taken_at_once(law, word, source, near=0, bits=64):  # noqa: ARG001
     return near
 
 
-ORIGINAL, WHOLE = inversion.decide, Quotient.edges
+ORIGINAL, WHOLE = sampler.decide, Quotient.edges
 
 
 def one_source_for_all(self, size, source):
@@ -132,9 +132,9 @@ MUTANTS = {
     "an edge too high": (Table, "of", edges_of(one_edge_more), [beside, enumeration]),
     "an edge too low": (Table, "of", edges_of(one_edge_less), [beside, enumeration]),
     "every edge too low": (laws, "_mirrored", lambda tail, bits: (1 << bits) - 2 - tail, [enclosure]),
-    "a tail cut off": (inversion, "decide", cut_tail, [tails]),
-    "an edge taken at once": (inversion, "decide", edge_taken_at_once, [beside, enumeration]),
-    "a word used twice": (inversion, "decide", reused_word, [beside]),
+    "a tail cut off": (sampler, "decide", cut_tail, [tails]),
+    "an edge taken at once": (sampler, "decide", edge_taken_at_once, [beside, enumeration]),
+    "a word used twice": (sampler, "decide", reused_word, [beside]),
     "one word for all parts": (sampler.Sampler, "draw", one_source_for_all, [parts]),
     "a fair sign": (Quotient, "_tail", fair_sign, [enclosure, together]),
     "digits of the wrong side": (sampler.Sampler, "_together", shifted_sign, [together]),

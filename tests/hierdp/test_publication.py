@@ -120,7 +120,7 @@ def test_a_copy_has_names_and_blanks_and_the_release_stays_whole(folder, made):
     copy = copy_of(folder, suppress_below=100)
     small = (made.table["count"] != 0) & (made.table["count"] < 100)
     assert 0 < small.sum() < len(small)
-    assert copy.blanks == small.sum()
+    assert copy.table["suppressed"].sum() == small.sum()
     assert copy.table["count"].isna().tolist() == small.tolist()
     assert copy.table["count"].dropna().tolist() == made.table["count"][~small].tolist()
     assert copy.table.loc[copy.table["from"] == "11", "from_name"].unique().tolist() == ["Aix"]
@@ -198,4 +198,5 @@ def test_the_command_exports_and_says_what_is_blank(folder, tmp_path):
     assert "NOT private" in done.output
     table = pd.read_csv(out, keep_default_na=False)
     assert (table["suppressed"] == "suppressed").equals(table["count"] == "")
+    assert set(table["NOT_PRIVATE"]) == {"SIMULATED NOISE: this release is NOT private"}
     assert "--overwrite" in run("export", folder, "--to", "csv", "--out", out).output

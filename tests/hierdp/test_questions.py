@@ -1,13 +1,14 @@
 """Questions to releases of every kind: sums over regions and categories, and errors that name the cause."""
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hierdp import InputError, Numbers, SimulatedNoise, release, repair
+from hierdp import InputError, Numbers, SimulatedNoise, query, release, repair
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_table import SizeTable
@@ -108,6 +109,27 @@ def test_one_row_of_several_cells_has_no_known_standard_error():
     questions = Questions(cells().assign(standard_error=2.0), ORDER, {"o": FROM, "d": TO})
     assert questions.ask("o=A2; d=X")[:2] == (4, 2.0)
     assert np.isnan(questions.ask("o=A2; d=X|Y").standard_error)
+
+
+LISBON = Hierarchy.from_columns(
+    {"district": ["Évora", "Lisboa", "Lisboa"], "town": ["Évora", "Lisboa", "Sintra"]}, ["district", "town"]
+)
+
+
+@pytest.mark.parametrize("axes", [["region"], ["origin", "destination"]])
+def test_a_name_on_two_levels_is_refused_with_questions_that_are_taken(axes, tmp_path):
+    rows = pd.DataFrame({axis: ["Lisboa", "Sintra", "E\u0301vora"] for axis in axes} | {"n": [1, 2, 4]})
+    made = {"axes": {axis: (LISBON, axis) for axis in axes}, "count": "n", "noise": SimulatedNoise(0)}
+    release(rows, "top-down", epsilon=1e4, delta=1e-6, bounded=False, **made).write(tmp_path / "made")
+    with pytest.raises(InputError, match="'Lisboa' is on several levels; write ") as refused:
+        query(tmp_path / "made", f"{axes[0]}=Lisboa")
+    choices = re.findall("'([^']*)'", str(refused.value).partition("write")[2])
+    with pytest.raises(InputError, match="no column 'x'; there are ") as refused:
+        query(tmp_path / "made", "x=1")
+    columns = re.findall("'([^']*)'", str(refused.value).partition("there are")[2])[len(axes) :]
+    for form in ("Évora", "E\u0301vora"):
+        asked = [*choices, *(f"{column}={form}" for column in columns)]
+        assert query(tmp_path / "made", asked).estimate.tolist() == [3, 1, *[4] * len(columns)]
 
 
 def test_a_level_of_two_axes_needs_the_name_of_one():

@@ -208,7 +208,7 @@ def test_other_folders_than_range_releases_are_refused(tmp_path):
         read_answers(tmp_path)
     (tmp_path / "released.parquet").write_bytes(b"")
     (tmp_path / "manifest.json").write_text(
-        json.dumps({"mechanism": "M_c^dp", "settings": {}, "budget": {}, "solved": []})
+        json.dumps({"format": 1, "mechanism": "M_c^dp", "settings": {}, "budget": {}, "solved": []})
     )
     with pytest.raises(InputError, match="a release of another kind"):
         read_answers(tmp_path)

@@ -9,8 +9,8 @@ import pytest
 from hierdp import release
 from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs
-from hierdp.mechanisms.count_of_counts import checking, top_down
 from hierdp.mechanisms.count_of_counts import plan as plans
+from hierdp.mechanisms.count_of_counts import top_down
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions, steps_of
 from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
@@ -78,19 +78,6 @@ def test_many_pairs_are_merged_in_parts(tmp_path, monkeypatch):
     merged = [step for step in parts.steps if step.name.startswith("merging: sizes at level 2, part ")]
     assert len(merged) > 2
     assert all(np.size(step.solution.x) <= 7 for step in merged)
-    assert not [line for line in check(folder) if line.verdict == FAILS]
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_a_check_takes_smaller_steps(several, tmp_path, monkeypatch):
-    """As in releases of earlier versions."""
-    for module in (top_down, checking):
-        monkeypatch.setattr(module, "FEW_RUNS", 12)
-    one, folder = made("Hc", tmp_path, "before", several, monkeypatch)
-    assert any(step.name.startswith(top_down.FEW_TOGETHER) for step in one.steps) == several
-    monkeypatch.setattr(plans, "BATCHED_FROM", 2)
-    monkeypatch.setattr(top_down, "MATCHED_FROM", 2)
-    monkeypatch.setattr(top_down, "RUNS_A_STEP", 10**6)
     assert not [line for line in check(folder) if line.verdict == FAILS]
 
 

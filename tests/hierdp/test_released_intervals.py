@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from doubles import Undrawn
 from scipy.special import log_ndtr
 from test_check import ALL, PEOPLE, change_manifest, released, verdicts
 from test_intervals import TRIP_OPTIONS, as_written, law, sizes, tabulated
@@ -91,17 +92,10 @@ def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("intervals")
     options = {"axes": {"o": ["s", "c"], "d": ["c"]}, "regions_from_data": True, "delta": 1e-6}
     tables = {"levels": ["s", "c"], "attributes": ["a"], "attributes_from_data": True}
+    tables |= {"regions_from_data": True, "delta": 1e-6}
     return {
-        "top-down": released("top-down", place / "flows", SimulatedNoise(2), **options, confidence=0.9),
-        "tabulation": released(
-            "tabulation",
-            place / "tables",
-            SimulatedNoise(2),
-            **tables,
-            regions_from_data=True,
-            delta=1e-6,
-            confidence=0.9,
-        ),
+        mechanism: released(mechanism, place / mechanism, SimulatedNoise(2), **of_mechanism, confidence=0.9)
+        for mechanism, of_mechanism in (("top-down", options), ("tabulation", tables))
     }
 
 
@@ -292,34 +286,24 @@ def test_questions_that_hold_together_are_wider(tmp_path):
 # --- who asks for them ------------------------------------------------------------------------------------
 
 
-def test_what_cannot_have_intervals_is_refused_before_noise_is_drawn():
-    class NoNoise(SimulatedNoise):
-        def geometric(self, *_, **__):
-            raise AssertionError("noise was drawn")
+GROUPS = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
+TABLES = {"levels": ["s", "c"], "regions_from_data": True, "attributes_from_data": True, "delta": 1e-6}
+NAMED = PEOPLE.rename(columns={"a": "lower"})
 
+
+def test_what_cannot_have_intervals_is_refused_before_noise_is_drawn():
     with pytest.raises(InputError, match="no intervals for releases of tabulation: leave out"):
         check_confidence(replace(MECHANISMS["tabulation"], module="json"), 0.9)
-    options = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
-    with pytest.raises(InputError, match="between 0 and 1"):
-        release(PEOPLE, "group-size", epsilon=1, noise=NoNoise(1), confidence=90, max_size=9, **options)
-    with pytest.raises(InputError, match="simultaneous says what confidence means"):
-        release(PEOPLE, "group-size", epsilon=1, noise=NoNoise(1), simultaneous=True, max_size=9, **options)
-    named = PEOPLE.rename(columns={"a": "lower"})
-    tables = {"levels": ["s", "c"], "attributes": ["lower"], "attributes_from_data": True, "delta": 1e-6}
+    for options, message in (
+        ({"confidence": 90}, "between 0 and 1"),
+        ({"simultaneous": True}, "simultaneous says what confidence means"),
+    ):
+        with pytest.raises(InputError, match=message):
+            release(PEOPLE, "group-size", epsilon=1, noise=Undrawn(), max_size=9, **GROUPS, **options)
+    tables = {**TABLES, "epsilon": 1, "attributes": ["lower"], "noise": SimulatedNoise(1)}
     with pytest.raises(InputError, match="have a column 'lower' already"):
-        release(
-            named,
-            "tabulation",
-            epsilon=1,
-            confidence=0.9,
-            noise=SimulatedNoise(1),
-            regions_from_data=True,
-            **tables,
-        )
-    open_table = release(
-        named, "tabulation", epsilon=1, noise=SimulatedNoise(1), regions_from_data=True, **tables
-    )
-    assert "lower" in open_table.table
+        release(NAMED, "tabulation", confidence=0.9, **tables)
+    assert "lower" in release(NAMED, "tabulation", **tables).table
 
 
 @pytest.mark.parametrize("method", ["least-squares", "whole", "hierarchy-qip"])
@@ -377,8 +361,7 @@ def test_the_command_writes_them(tmp_path):
 
 
 def test_the_command_leaves_out_what_is_not_known(tmp_path, monkeypatch):
-    named = PEOPLE.rename(columns={"a": "lower"})
-    named.to_csv(tmp_path / "people.csv", index=False)
+    NAMED.to_csv(tmp_path / "people.csv", index=False)
     words = ["release", "tabulation", str(tmp_path / "people.csv"), "--levels", "s,c", "--delta", "1e-6"]
     words += ["--attribute", "lower", "--attribute-from-data", "--regions-from-data", "--epsilon", "1"]
     words += ["--out", str(tmp_path / "out"), "--overwrite", "--simulate", "1"]
@@ -399,9 +382,8 @@ def test_the_command_leaves_out_what_is_not_known(tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
 def test_without_noise_intervals_hold_the_counts(method):
     """The variance of the noise is 0 in floats."""
-    options = {"levels": ["s", "c"], "group": ["c", "g"], "regions_from_data": True, "groups_from_data": True}
-    made = release(PEOPLE, "group-size", epsilon=1e6, noise=SimulatedNoise(1), method=method, max_size=4,
-                   **options)  # fmt: skip
+    noise = SimulatedNoise(1)
+    made = release(PEOPLE, "group-size", epsilon=1e6, noise=noise, method=method, max_size=4, **GROUPS)
     table = with_intervals(made, 0.9).table
     assert (table["groups"] - 2 <= table["lower"]).all()
     assert (table["lower"] <= table["groups"]).all()
@@ -424,9 +406,8 @@ def test_an_evaluation_counts_the_intervals_that_cover():
     classes = found.by_size[found.by_size["level"] == found.errors["level"].iloc[-1]].set_index("true_count")
     assert classes.loc["0", "covered"] == pytest.approx(last[last["count true"] == 0]["ok"].mean())
     assert "covered" not in evaluate(make(epsilon=1, noise=SimulatedNoise(3)), PEOPLE, axes=axes).errors
-    tables = {"levels": ["s", "c"], "attributes": ["a", "b"], "attributes_from_data": True, "delta": 1e-6}
-    made = release(PEOPLE, "tabulation", epsilon=1, noise=SimulatedNoise(1), confidence=0.9, **tables,
-                   regions_from_data=True)  # fmt: skip
+    options = {**TABLES, "attributes": ["a", "b"], "confidence": 0.9}
+    made = release(PEOPLE, "tabulation", epsilon=1, noise=SimulatedNoise(1), **options)
     shares = evaluate(made, PEOPLE).errors.set_index("level")["covered"]
     assert shares.notna().tolist() == [name.endswith("every cell") for name in shares.index]
 

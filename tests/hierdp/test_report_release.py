@@ -53,7 +53,7 @@ KINDS = {
     ),
     "range-query": (
         {"axes": [Numbers("age", 0, 100)]},
-        "Counts by bin, with one standard error on each side",
+        "Counts by age, with one standard error on each side",
         ("range query: axes", "age from 0 to 100 in 100 bins"),
     ),
     "clustering": ({"axes": [("c", ["c"])], "regions_from_data": True}, "Counts by c", ("axes", "c (names)")),
@@ -68,7 +68,9 @@ def test_it_shows_counts_and_settings(mechanism):
     assert f">{title}" in text  # in the picture or its table, as text
     rows = dict(re.findall(r"<tr><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td></tr>", text))
     assert rows[setting] == value
-    assert "which makes them public" in text.partition("Taken as public")[2] or "which makes them public"
+    assert ("which makes them public" in text.partition("Taken as public")[2]) == (
+        "regions_from_data" in options
+    )
     holds = made.manifest()["holds"]
     assert rows["counts: whole numbers"] == {True: "yes", False: "not claimed"}[holds["whole"]]
     assert "NOT private" in text
@@ -77,34 +79,43 @@ def test_it_shows_counts_and_settings(mechanism):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "shown"),
+    ("mechanism", "title", "drawn_as"),
     [
-        ("group-size", r">Groups by size, all regions together, with their intervals<.*stroke-opacity"),
-        ("count-of-counts", r">Groups by size, all regions together, with their intervals<.*stroke-opacity"),
-        ("range-query", r">Counts by bin, with their intervals<.*fill-opacity"),
-        ("top-down", r"<title>01 → 01a: \d+ \(\d+ to \d+\)</title>"),
-        ("tabulation", r">lower<.*>upper<"),
+        ("group-size", "Groups by size, all regions together", '<path class="line"'),
+        ("count-of-counts", "Groups by size, all regions together", '<path class="line"'),
+        ("range-query", "Counts by age", '<path class="line"'),
+        ("top-down", "Counts by o (s), in rows, and d (c), in columns", r"<small>[\d,]+ to [\d,]+</small>"),
+        ("tabulation", "Counts by g, all regions together", '>lower<.*>upper<.*<span class="interval"'),
     ],
 )
-def test_pictures_show_intervals(mechanism, shown):
+def test_pictures_show_intervals(mechanism, title, drawn_as):
     options, _, _ = KINDS[mechanism]
     made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(2), confidence=0.9, **options)
-    assert re.search(shown, release_report(made), re.DOTALL)
+    shown = re.escape(f">{title}, with their intervals")
+    assert re.search(shown + ".*" + drawn_as, release_report(made), re.DOTALL)
 
 
 @pytest.mark.parametrize("method", ["Wavelet", "Quadtree"])
-def test_two_axes_are_an_image(method):
-    options = {
-        "axes": [Numbers("age", 0, 100, 10), ("c", ["c"])],
-        "regions_from_data": True,
-        "method": method,
-    }
-    made = release(PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), **options)
-    titles = ["Counts by bin", "Widths of their intervals"]
-    for number, one in enumerate((made, with_intervals(made, 0.9)), 1):
-        text = release_report(one)
-        assert [f">{title}<" in text for title in titles] == [True, number == 2]
-        assert text.count("<image") == number
+def test_two_axes_are_a_shaded_table_or_a_chart(method):
+    for bins, many in ((10, False), (32, True)):
+        options = {"axes": [Numbers("age", 0, 100, bins), ("c", ["c"])], "regions_from_data": True}
+        made = release(PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), method=method, **options)
+        for one, intervals in ((made, False), (with_intervals(made, 0.9), True)):
+            text = release_report(one)
+            assert text.count("<svg") == many * (1 + intervals)
+            assert ('class="heat"' in text) != many
+            assert (">Widths of intervals by age (across) and c (up)<" in text) == (many and intervals)
+            if not many:
+                assert '<th scope="row">90 to 100</th>' in text
+                assert '<th scope="col"><span>01a</span></th>' in text
+
+
+def test_a_few_bins_are_bars_in_their_order():
+    made = release(
+        PEOPLE, "range-query", epsilon=1, noise=SimulatedNoise(2), axes=[Numbers("age", 0, 100, 10)]
+    )
+    labels = re.findall('<th scope="row">([0-9]+ to [0-9]+)</th>', release_report(made))
+    assert labels == [f"{i} to {i + 10}" for i in range(0, 100, 10)]
 
 
 def test_an_empty_table_is_not_drawn():

@@ -19,7 +19,7 @@ from hierdp.reproduce import boninsegna2025
 from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
 from hierdp.reproduce.boninsegna2025.planner import planner
 from models import Chebyshev, SparsestChebyshev
-from solvers.fast.sparsest_chebyshev import fewest
+from solvers.fast.chebyshev import fewest
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from hierdp.counts.size_runs import differences as differenced
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
 from hierdp.reproduce.fioretto2019.float_solvers import floats
-from hierdp.reproduce.fioretto2019.taxi_bound import bounds, taxi_bound
+from hierdp.reproduce.fioretto2019.parts import bounds, taxi_bound
 from models import CumulativeQIP, HierarchyQIP, Tree
 from solvers import solve
 

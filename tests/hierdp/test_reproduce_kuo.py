@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from hierdp.cli import main
 from hierdp.counts.size_runs import SizeRuns, cumulative_of
-from hierdp.data.hawaiian import FILE
+from hierdp.data.blocks import FILE
 from hierdp.data.taxi import taxi
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
@@ -17,7 +17,7 @@ from hierdp.metrics.runs import earth_movers_runs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.reproduce import kuo2018
 from hierdp.reproduce.kuo2018 import experiments, parts
-from hierdp.reproduce.kuo2018.fits import FITS, fitted, released
+from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import BOTTOM_UP, NAIVE
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from models import Isotonic
@@ -131,7 +131,7 @@ def test_every_fit_is_optimal_and_between_the_ends():
     for _ in range(40):
         groups = int(rng.integers(1, 30))
         noisy = np.sort(rng.integers(0, groups + 1, 60)) + rng.integers(-4, 5, 60)
-        low, middle, high = (fitted(noisy, groups, fit) for fit in FITS)
+        low, middle, high = (fitted(noisy, groups, fit) for fit in ("lowest", "middle", "highest"))
         model = Isotonic(noisy, p=1, lower=0, upper=groups, integer=True)
         assert all(model.certificate(x).optimal for x in (low, middle, high))
         assert (low <= middle).all()

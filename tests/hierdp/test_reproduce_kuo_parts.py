@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from hierdp.counts.size_runs import Runs
-from hierdp.data.hawaiian import FILE, hawaiian
+from hierdp.data.blocks import FILE, hawaiian
 from hierdp.mechanisms.count_of_counts.top_down import top_down
 from hierdp.metrics.runs import earth_movers_runs
-from hierdp.reproduce.kuo2018.by_original import top_down_by_original
-from hierdp.reproduce.kuo2018.fast_draws import FastDraws
+from hierdp.reproduce.kuo2018.experiments import FastDraws, top_down_by_original
 from hierdp.reproduce.kuo2018.naive_face import answers_of, distance
 from models import FixedSum, Tree
 

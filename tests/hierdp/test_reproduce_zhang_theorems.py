@@ -1,22 +1,25 @@
 """Theorems 4.1 and 5.3 on data, and other definitions of the divergence."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from hierdp.analysis.clusters import amplified
+from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.ahp import laplace_scale
 from hierdp.metrics.histogram import kld
 from hierdp.reproduce.zhang2014 import Settings, definitions, theorems
 from hierdp.reproduce.zhang2014.data import drawn
+from hierdp.reproduce.zhang2014.theorems import gaps_to_split
 
 
 @pytest.mark.parametrize("epsilon", [0.007, 0.7, 3.0])
 @pytest.mark.parametrize("beta", [0.1, 0.5, 1.0])
 def test_what_a_sample_may_spend_is_lost_in_all(epsilon, beta):
     spent = theorems.before_sampling(epsilon, beta)
-    assert amplified(spent, beta) == pytest.approx(epsilon, rel=1e-12)
+    assert math.log1p(beta * math.expm1(spent)) == pytest.approx(epsilon, rel=1e-12)
     assert beta * spent <= epsilon * (1 + 1e-12)  # sampling never gains
 
 
@@ -79,3 +82,36 @@ def test_cells_by_every_definition():
     assert set(frame.data) == {"Search Log, rebuilt"}
     assert frame[frame.columns[4:]].notna().all(axis=None)
     assert definitions.parts({"other": np.arange(20)}, Settings(), 0) == []
+
+
+def err(values, epsilon):
+    mean = Fraction(sum(values), len(values))
+    return sum((v - mean) ** 2 for v in values) + Fraction(2) / (len(values) * epsilon**2)
+
+
+def test_a_gap_of_theorem_5_3_is_worth_a_cut():
+    found = missed = 0
+    for epsilon in (Fraction(1, 2), Fraction(2)):
+        for values in itertools.combinations_with_replacement(range(8), 4):
+            gaps = set(gaps_to_split(values, float(epsilon)).tolist())
+            for j in (1, 2, 3):
+                gain = err(values, epsilon) - err(values[:j], epsilon) - err(values[j:], epsilon)
+                found += j in gaps
+                missed += j not in gaps and gain >= 0
+                assert j not in gaps or gain >= 0
+    assert found > 100
+    assert missed > 0  # it is not necessary
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_gap_is_the_least_at_the_ends_of_pairs(epsilon):
+    """With w = 2 the condition is also necessary: (b − a)²/2 ≥ 3/ε²."""
+    least = math.sqrt(6) / epsilon
+    assert gaps_to_split([0, least * (1 + 1e-12)], epsilon).tolist() == [1]
+    assert gaps_to_split([0, least * (1 - 1e-12)], epsilon).tolist() == []
+    assert gaps_to_split([3], epsilon).size == 0
+
+
+def test_descending_values_are_refused():
+    with pytest.raises(InputError, match="ascending"):
+        gaps_to_split([2, 1], 1.0)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import hierdp.tables.groups as counting
+import hierdp.tables.sizes as counting
 from hierdp import release
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
@@ -286,6 +286,7 @@ def test_parents_say_the_same_as_levels(widths, random):
             [("a", "r"), ("b", "r"), ("c", "b")],
             r"'a' contain no regions, but other branches are 1 level\(s\) deeper",
         ),
+        ([("r", None), ("a", "r"), ("b", "R")], "region 'b' has the parent 'R', which has no row"),
         ([(None, "r")], "row 1, column 'id': the region is missing in the table of regions"),
         ([], "the table has no rows"),
     ],

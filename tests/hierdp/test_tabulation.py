@@ -112,8 +112,8 @@ def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, m
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["TopDown", "BlueDown"])
-def test_older_releases_with_a_family_in_each_step_are_checked(method, tmp_path, monkeypatch):
-    """The answers of a level are in several steps."""
+def test_releases_with_a_family_in_each_step_are_checked(method, tmp_path, monkeypatch):
+    """As by a chosen solver. The answers of a level are in several steps."""
     options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": method, "queries": ["total", "detailed"]}
     now = made(**options)
     assert now.settings[mechanism.TOGETHER] == mechanism.CELLS
@@ -125,7 +125,7 @@ def test_older_releases_with_a_family_in_each_step_are_checked(method, tmp_path,
         ("county in A", "county in B")
     ] * len([step for step in now.steps if "county" in step.name])
     for found in (before, now):
-        lines = check(found.write(tmp_path / str(found is now)), all_steps=True)
+        lines = check(found.write(tmp_path / str(found is now)))
         assert {line.check: line.why for line in lines if line.verdict == FAILS} == {}
 
 

@@ -13,6 +13,7 @@ from hierdp import execution
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.execution import processes
 from hierdp.mechanisms import group_size, solver_options, top_down
+from hierdp.mechanisms.group_size import cost_tables
 from hierdp.mechanisms.group_size import post_processing as group_size_repairs
 from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.solver_options import Deadline, SolverOptions
@@ -21,7 +22,7 @@ from hierdp.mechanisms.top_down import post_processing as top_down_repairs
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved
 from hierdp.tables import Flows, GroupSizes
-from solvers import cost_tables, solve
+from solvers import solve
 
 PLACES = Hierarchy.from_columns({"town": ["a", "b"]}, ["town"])
 SIZES = GroupSizes(PLACES, np.array([[3, 1], [2, 0], [1, 1]]))

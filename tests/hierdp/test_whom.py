@@ -2,8 +2,14 @@
 
 import html
 import json
+import os
+import shlex
+import shutil
 from fractions import Fraction
+from pathlib import Path
 
+import click
+import duckdb
 import pandas as pd
 import pytest
 
@@ -14,10 +20,11 @@ from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.evaluation.compare import compare
-from hierdp.privacy import chain
-from hierdp.privacy.account import Account, accounts_beside, open_account
+from hierdp.explanation import explain
+from hierdp.privacy.account import accounts_beside, open_account
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.whom import COUNT, PERSON, ROW, Whom, whom_of
+from hierdp.tables import Database
 
 ROWS = pd.DataFrame(
     {"patient": ["p", "p", "q"], "clinic": ["c", "d", "d"], "age": [1, 2, 3], "n": [1000, 0, 2]}
@@ -189,46 +196,6 @@ def test_terms_that_do_not_name_a_unit_are_refused(tmp_path, terms):
         open_account(tmp_path / "a", "a", 1.0, **terms)
 
 
-OLD_TERMS = {"kind": "opened", "format": 1, "id": "0", "data": "visits.csv", "epsilon": 2.0, "delta": 0.0,
-             "set_aside": 0.0, "replaces": False, "order": "0"}  # fmt: skip
-OLD_LOSS = {"epsilon": 0.25, "rho": None, "delta": 0.0, "replaces": False}
-
-
-def old_account(folder, unit, charges=1):
-    """An account as hierdp wrote it before accounts named a column."""
-    path = folder / "old.account"
-    chain.create(path, {**OLD_TERMS, "unit": unit})
-    for _ in range(charges):
-        with chain.appending(path) as (_, append):
-            append({"kind": "charged", "what": "range-query", "loss": {**OLD_LOSS, "unit": unit}})
-    return Account(path)
-
-
-def test_an_older_account_opens_and_says_what_it_does_not_record(table, capsys):
-    account = old_account(table.parent, PERSON)
-    code, text = command("account", account.path, capsys=capsys)
-    assert code == 0
-    assert "protected: one person more or less" in text
-    assert "Not recorded: by which column the entries 1 protect a person, and with how many rows" in text
-    with pytest.raises(
-        InputError, match=r"protects a person .opened before accounts named a column., but this"
-    ):
-        release(table, "range-query", epsilon=0.5, account=account, **BINS)
-    release(table, "range-query", epsilon=0.5, account=account, **BINS, **BY_PATIENT)  # names the column
-    with pytest.raises(InputError, match="protects a person, by column 'patient', but this release protects"):
-        release(table, "range-query", epsilon=0.5, account=account, **BINS, **BY_CLINIC)
-    now = account.statement()
-    assert (now.left_epsilon, now.unrecorded, now.whom.column) == (1.25, [1], "patient")
-    assert "entries 1 protect" in command("account", account.path, capsys=capsys)[1]
-
-
-def test_an_older_account_for_rows_takes_rows_or_numbers_but_not_both(table):
-    account = old_account(table.parent, ROW, charges=0)
-    release(table, "range-query", epsilon=0.5, account=account, count="n", **BINS)
-    with pytest.raises(InputError, match="release with --count n"):
-        release(table, "range-query", epsilon=0.5, account=account, **BINS)
-
-
 def test_the_account_of_the_command_line_names_the_column(table, capsys):
     folder = table.parent
     code, text = command("account", "open", folder / "v.account", "--data", "visits.csv", "--person",
@@ -303,9 +270,152 @@ def test_a_link_to_a_table_does_not_hide_its_account(table):
             release(link, "range-query", epsilon=1.0, **BINS)
 
 
+def test_another_account_does_not_replace_that_of_the_table(table, capsys):
+    open_account(table.parent / "v.account", "visits.csv", 1.0)
+    (table.parent / "e").mkdir()
+    other = open_account(table.parent / "e" / "other.account", "visits.csv", 20.0)
+    with pytest.raises(InputError, match=r"have another account, .*v\.account: charge .* names v\.account"):
+        release(table, "range-query", epsilon=5.0, account=other, **BINS)
+    with pytest.raises(InputError, match="have another account"):
+        release(table, "range-query", epsilon=5.0, account=other, without_account="a test", **BINS)
+    assert other.statement().charges == ()
+    reason = "v.account was for the pilot"
+    args = ["release", "range-query", table, "--numbers", "age=0:4", "--epsilon", 5]
+    args += ["--account", other.path, "--without-account", reason, "--out", table.parent / "a"]
+    assert command(*args, capsys=capsys)[0] == 0
+    manifest = json.loads((table.parent / "a" / "manifest.json").read_text())
+    assert (manifest["without_account"], manifest["account"]["entry"]) == (reason, 1)
+    assert line(table.parent / "a", "account", account=other.path).verdict == HOLDS
+    assert "Charged to no other account. The publisher's reason: V.account was" in str(
+        explain(table.parent / "a")
+    )
+
+
+QUERIES = (
+    "SELECT * FROM 'visits.csv'", "FROM visits.csv", "SELECT * FROM read_csv('vis*.csv')",
+    "WITH v AS (SELECT * FROM read_csv(['visits.csv'], header=true)) SELECT * FROM v WHERE age < 3;",
+    "SELECT age FROM (VALUES (1)) t(age) WHERE age IN (SELECT age FROM \"visits.csv\")",
+)  # fmt: skip
+
+
+def test_neither_a_query_nor_a_database_nor_a_link_hides_an_account(table, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    os.link(table, "other.csv")
+    with duckdb.connect("clinic.duckdb") as made:
+        made.execute("CREATE TABLE persons AS SELECT * FROM 'visits.csv'")
+    queries = [Database("", query=query) for query in QUERIES]
+    absolute = Database("", query=f"FROM 'file://{table}'")
+    whole = Database("clinic.duckdb", "persons"), Database("duckdb://clinic.duckdb", query="FROM persons")
+    for sources, data in (((*queries, absolute, "other.csv"), "visits.csv"), (whole, "clinic")):
+        account = open_account(f"{data}.account", data, 1.0)
+        for source in sources:
+            assert [one.resolve() for one in accounts_beside(source)] == [account.path.resolve()], source
+            with pytest.raises(InputError, match="these data have an account"):
+                release(source, "range-query", epsilon=1.0, **BINS)
+        account.path.unlink()
+    assert not list(accounts_beside(Database("postgresql://a@b/visits.csv", query="FROM visits.csv")))
+
+
+def test_data_have_one_account(table, monkeypatch):
+    os.link(table, table.parent / "other.csv")
+    open_account(table.parent / "v.account", "visits.csv", 1.0)
+    monkeypatch.chdir(table.parent)
+    Path("e").mkdir()
+    for file, data in (("w", "visits.csv"), ("w", "visits"), ("w", "other.csv"), ("e/w", "visits.csv")):
+        with pytest.raises(InputError, match=r"has an account, .*v\.account, and one account limits"):
+            open_account(file, data, 1.0)
+    open_account("w", "homes.csv", 1.0)
+    shutil.copy(table, "e")  # another file of this name
+    open_account("e/w", "visits.csv", 1.0)
+
+
+NO_TABLE = {
+    *("release", "account", "file", "sign", "public_key", "export", "out", "plan_out", "resume", "save"),
+    *("answers", "problems", "results", "solver", "data", "test_set", "folder", "archive", "problem"),
+    *("solution", "replayed", "plan", "labels"),
+}  # fmt: skip
+"""What else commands read or write: releases, accounts, keys, problems of solvers, names of codes."""
+
+CHARGED = "release"
+"""The commands that charge an account, or are refused beside one."""
+
+NOT_TO_BE_PUBLISHED = "evaluate"
+"""The command for inside the house, whose output says so."""
+
+READ = {
+    "compare": {"table", "database", "query"},
+    "plan bins": {"like"},
+    "plan clustering": {"regions", "public_counts"},
+    "plan count-of-counts": {"regions", "groups"},
+    "plan flows": {"like"},
+    "plan group-size": {"regions"},
+    "plan groups": {"like"},
+    "plan range-query": {"regions"},
+    "plan tabulation": {"regions"},
+    "plan top-down": {"regions", "like"},
+    "reconcile": {"forecasts", "hierarchy", "past"},
+    "repair": {"noisy"},
+}
+"""All other options that read tables, by command: they go through `refuse_protected`."""
+
+
+def commands_below(group, name=""):
+    for each in group.list_commands(click.Context(group)):
+        one = group.get_command(click.Context(group), each)
+        full = f"{name} {each}".strip()
+        yield from commands_below(one, full) if isinstance(one, click.Group) else [(full, one)]
+
+
+def test_every_option_that_reads_a_table_is_known():
+    found = {}
+    for name, one in commands_below(main):
+        used = [p for p in one.get_params(click.Context(one)) if not getattr(p, "hidden", False)
+                or (name, p.name) == ("plan range-query", "regions")]  # fmt: skip
+        read = {p.name for p in used if isinstance(p.type, click.Path | click.File) or p.name == "query"}
+        if name.startswith("plan "):  # a plan does not read the table of its release
+            read -= {"table"}
+        if (read := read - NO_TABLE) and name.split()[0] not in (CHARGED, NOT_TO_BE_PUBLISHED):
+            found[name] = read
+            assert "--public" in {text for p in used for text in p.opts}, name
+    assert found == READ
+
+
+AXES = "--axis a=clinic --delta 1e-6 --epsilon 1"
+PROTECTED = {
+    "compare": "compare {} --methods Flat --numbers age=0:4 --runs 1 --out out",
+    "compare sql": "compare --sql {sql} --methods Flat --numbers age=0:4 --runs 1 --out out",
+    "bins": "plan bins --for ranges --bins 3 --like {} --count n --epsilon 1 --runs 1",
+    "flows": "plan flows --for cells --axis a=clinic --like {} --epsilon 1 --runs 1",
+    "groups": "plan groups --for 'counts by size' --levels clinic --max-size 2 --like {} --epsilon 1",
+    "top-down": f"plan top-down --like {{}} {AXES} --runs 1",
+    "regions": "plan top-down --regions {} --region-levels clinic --axis a=clinic --delta 1e-6 --epsilon 1",
+    "clustering": "plan clustering --bins 3 --epsilon 1 --public-counts {}",
+    "group list": "plan count-of-counts --levels clinic:2 --groups {} --max-size 2 --epsilon 1",
+    "range-query": "plan range-query --names clinic --regions {} --region-levels clinic --epsilon 1",
+    "repair": "repair {} --levels clinic --count n --out out",
+    "reconcile": "reconcile {} {} --out out.csv",
+}
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_what_reads_a_table_without_a_charge_refuses_one_with_an_account(table, name, monkeypatch, capsys):
+    monkeypatch.chdir(table.parent)
+    open_account("v.account", "visits.csv", 1.0)
+    args = [part.format("visits.csv", sql="FROM 'visits.csv'") for part in shlex.split(PROTECTED[name])]
+    code, text = command(*args, capsys=capsys)
+    assert (code, list(table.parent.glob("out*"))) == (2, [])
+    assert "these data have an account" in text
+    assert "say why (--public REASON)" in text
+    assert "--public is why the data are public, in words" in command(*args, "--public=", capsys=capsys)[1]
+    assert "have an account" not in command(*args, "--public", "made up", capsys=capsys)[1]
+
+
 def test_losses_keep_their_unit():
     whom = whom_of("id", 3, counts="n")
     loss = Loss.of(whom, 0.5)
     assert Loss.from_dict(loss.as_dict()) == loss
     assert loss.of_a_replacement().whom == whom
-    assert not Loss.from_dict({**OLD_LOSS, "unit": PERSON}).recorded
+    for name in loss.as_dict():
+        some = {other: value for other, value in loss.as_dict().items() if other != name}
+        with pytest.raises(ValueError):  # noqa: PT011  # it has no words: the account's reader says what is wrong
+            Loss.from_dict(some)

@@ -122,6 +122,15 @@ def strategy(model, x):
     return (w.T * right / np.diag(left)[:, None]).sum(), bool(feasible)
 
 
+def program_cost(model, x):
+    """The cost of an answer in Fractions, from the costs of the model's program."""
+    (answer, *others), _ = model.program().structure
+    if any(block.cost for block in others):
+        return model.objective(x)
+    center, weight = (in_fractions(np.broadcast_to(part, x.shape)) for part in answer.cost.exactly)
+    return (weight * abs(x - center) ** answer.cost.power).sum()
+
+
 LINEAR = {
     *("BlockInference", "Chebyshev", "ConstrainedInference", "ControlledRounding", "FixedSum", "Isotonic"),
     *("Merging", "NonNegativeInference", "SimplexQP", "TreeAbsolute", "WorkloadLeastSquares"),
@@ -233,7 +242,10 @@ class FarTrial(Trial):
         if self.name == "StrategySDP":
             return x, *strategy(self.model, x)
         fractions = in_fractions(x)
-        return x, self.exact.objective(fractions), not self.exact.violations(fractions)
+        cost = self.exact.objective(fractions)
+        if isinstance(cost, float):  # the model takes no Fractions, and small costs may be 0 in floats
+            cost = program_cost(self.model, fractions)
+        return x, cost, not self.exact.violations(fractions)
 
     def slack(self, proof, x):  # noqa: ARG002
         """Certificates know their rounding errors."""

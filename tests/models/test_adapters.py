@@ -109,7 +109,8 @@ def test_assignments(seeds):
 def test_transport_and_distances_along_a_line(seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        u, v = (rng.normal(0, 3, int(rng.integers(1, 9))) for _ in range(2))
+        # On a grid, so that distances are exact: whole masses have no tolerance.
+        u, v = (rng.integers(-300, 300, int(rng.integers(1, 9))) / 64 for _ in range(2))
         a, b = rng.integers(1, 5, u.size), rng.integers(1, 5, v.size)
         distance = stats.wasserstein_distance(u, v, a, b)
         assert adapters.wasserstein_distance(distance, u, v, a, b).certificate().optimal
@@ -167,7 +168,7 @@ def test_linear_programs(seeds):
 
 def test_no_answer_of_linprog_is_named():
     problem = {"c": [1], "A_ub": [[1]], "b_ub": [-1]}
-    with pytest.raises(ValueError, match="linprog found no answer"):
+    with pytest.raises(ValueError, match="the result has no answer"):
         adapters.linprog(optimize.linprog(**problem), **problem)
 
 

@@ -179,7 +179,7 @@ def transports_of_shares(rng):
         rows, columns = 2, claim.x.size // 2
         masses, M = np.abs(model.supply) / plan.sum(), np.reshape(model.cost, (rows, columns))
         moved = plan.reshape(rows, columns) / plan.sum()
-        potentials = prove(model, plan).witness["potentials"]
+        potentials = model.row_prices(prove(model, plan).witness)
         log = {"G": moved, "u": potentials[:rows], "v": -np.asarray(potentials[rows:])}
         least = cost / int(plan.sum())
         yield adapters.emd2(float(least), masses[:rows], masses[rows:], M, log), float(least)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Chebyshev
-from models.arithmetic.segments import adds_up
+from models.segments import adds_up
 from solvers import fast, prove, solve
 from tests.brute import compositions, intopt
 from tests.marks import quick

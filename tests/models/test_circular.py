@@ -128,11 +128,11 @@ def test_a_distance_without_a_proof_is_refused(monkeypatch):
 WORSE = [
     (Chebyshev([5, 3, -2], total=4), [0, 4, 0], {"least_distance": [5]}),
     (SparsestChebyshev([5, 3, 1, -2], total=5), [3, 1, 1, 0], {"threshold": 1}),
-    (CostTable([[9, 4, 1, 0], [0, 1, 4]], total=4), [2, 2], {"price": 10**9}),
+    (CostTable([[9, 4, 1, 0], [0, 1, 4]], total=4), [2, 2], {"d3 total": [10**9]}),
     (
         TreeMatching(Tree([[0, 0], [0, 1]]), [([0, 2], [1, 1]), *[([s], [1]) for s in (0, 1, 2, 0)]]),
         [[1, 2, 2], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 1]],
-        {"prices": np.full((5, 2), 10**9)},
+        {"consistency": np.full((3, 3), 10**9), "monotone": np.full((2, 2), 10**9)},
     ),
 ]
 

@@ -235,3 +235,41 @@ def test_far_outliers_and_large_offsets_lose_no_digits():
     assert np.array_equal(potentials_of(shifted)[0], potentials_of(Clustering(values[:60], 10.0))[0])
     whole = Clustering(values, 10.0)
     assert whole.objective([1] + [0] * 101) == run_cost(values.tolist(), 10)
+
+
+def test_whole_values_have_no_tolerance_however_many_there_are():
+    """Costs of about 3e17, whose floats are multiples of 64: one cut is better by a billionth of that."""
+    large = 10**8
+    values = np.array([0] * 110 + [large] * 39 + [large + 1] + [2 * large] * 110)
+    model = Clustering(values, 0, 2)
+    x, better = marks([slice(0, 150), slice(150, 260)], 260), marks([slice(0, 110), slice(110, 260)], 260)
+    proof, best = model.certificate(x), model.certificate(better)
+    assert (proof.optimal, best.optimal) == (False, True)
+    assert proof.objective > proof.bound == best.bound == best.objective
+    assert isinstance(proof.objective, Fraction)
+
+
+@shares(4)
+@pytest.mark.usefixtures("in_floats")
+def test_near_ties_of_many_values_are_decided_exactly(share, monkeypatch):
+    rng = np.random.default_rng(share.start)
+    for k in range(24)[share]:
+        n = int(rng.integers(30, 90))
+        values = np.arange(n) if k % 3 else np.sort(rng.integers(0, int(rng.choice([4, 3000])), n))
+        model = Clustering(
+            values * int(rng.choice([1, 10**7])), (0, 1, 10)[k % 5 % 3], (None, 5, n // 3, n // 2)[k % 4]
+        )
+        x, witness = fast.answer(model)
+        moved, at = x.copy(), int(rng.integers(1, n - 1))
+        moved[[at, at + 1]] = moved[[at + 1, at]]
+        proofs = [model.certificate(answer, given) for answer in (x, moved) for given in (witness, None)]
+        near = (sorted_runs._near_rows, sorted_runs._near_rows.in_arrays)
+        monkeypatch.setattr(sorted_runs, "_near_rows", near[1])
+        proofs.append(model.certificate(x))
+        monkeypatch.setattr(sorted_runs, "_near_rows", near[0])
+        monkeypatch.setattr(clustering, "EXACT_UP_TO", 1000)
+        best = model.objective(fast.answer(model)[0])
+        monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+        for proof in proofs:
+            assert proof.bound is None or proof.bound <= best, model
+            assert proof.optimal == (proof.bound is not None and proof.objective == best), model

@@ -7,8 +7,7 @@ from itertools import combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 
-from models import Clustering, clustering
-from models.arithmetic import runs
+from models import Clustering, clustering, runs
 from models.witnesses import sorted_runs
 from solvers import fast, solve
 from solvers.fast import monge
@@ -207,8 +206,8 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         assert (exactly.status, exactly.gap) == ("optimal", 0)
         monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
         proof = model.certificate(*fast.answer(model))
-        assert proof.bound <= exactly.objective
-        assert proof.optimal == (far < 2**60)
+        assert proof.bound == exactly.objective  # of an answer in floats, which may be worse
+        assert proof.optimal or far > 2**60
         monkeypatch.undo()
 
 

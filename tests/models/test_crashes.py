@@ -78,7 +78,7 @@ NOT_PROVED = {
         f"prices of {value:.0e} in WorkloadLeastSquares"
         if isinstance(value, float)
         else "prices of 10^400 in WorkloadLeastSquares": lambda value=value: SQUARES.certificate(
-            [[6.0]], {"rules": [[value]], "point": [[value]]}
+            [[6.0]], {"rules": [[value]]}
         )
         for value in HUGE
     },

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models import Isotonic
 from models.arithmetic import exact, kernels
 from models.arithmetic.distance import _integers, distance
-from models.witnesses import isotonic_prices
+from models.check import reader
 from tests.marks import quick
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -159,7 +159,7 @@ def test_totals_of_many_and_of_halves():
 @pytest.mark.slow
 def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     """Models' data are read-only and answers are writable, which are two types for Numba."""
-    called = (_integers, exact._dot, isotonic_prices.scan_prices)
+    called = (_integers, exact._dot, reader._along)
     for kernel in called:
         monkeypatch.setattr(kernel, "_always", True)
         monkeypatch.setattr(kernel, "_compiled", None)  # without the types that other tests called it with
@@ -171,5 +171,5 @@ def test_a_kernel_is_compiled_once_for_data_and_answers(monkeypatch):
     assert all(kernel.signatures for kernel in called)
     for kernel, signature in [(one, signature) for one in called for signature in one.signatures]:
         arrays = [kind for kind in signature if hasattr(kind, "mutable")]
-        read = arrays[:-1] if kernel is isotonic_prices.scan_prices else arrays  # it writes to its last
+        read = arrays[:-1] if kernel is reader._along else arrays  # it writes to its last
         assert not any(kind.mutable for kind in read)

@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models import Clustering, Segmentation
-from models.arithmetic import runs
+from models import Clustering, Segmentation, runs
 from models.arithmetic.run_costs import run_cost, spread
 from models.arithmetic.whole_sums import whole_sums
 from solvers import fast, solve

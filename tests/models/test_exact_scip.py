@@ -19,10 +19,14 @@ EXACT_SCIP = next(one for one in OTHERS if one.name == "exact-scip")
 MOST = 2_000
 """Problems with more variables or rows take exact SCIP minutes."""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not EXACT_SCIP.installed, reason=f"no exact SCIP: {EXACT_SCIP.install}"),
-]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _exact_scip():
+    """Skip without it. Asked when a test runs: its process starts, and may fail."""
+    if not EXACT_SCIP.installed:
+        pytest.skip(f"no exact SCIP: {EXACT_SCIP.failure or EXACT_SCIP.install}")
 
 
 def in_lines(program, x):

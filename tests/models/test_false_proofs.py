@@ -30,6 +30,12 @@ LARGE = 2**58
 EVEN = 2.0**54 + 4
 
 WRONG = {
+    "a table of whole numbers beside one of floats": lambda: CostTable(
+        [[0, 2**53 + 1], [0.0, 2.0**53]], 1
+    ).certificate([1, 0]),
+    "data that floats do not hold, beside an answer in floats": lambda: Isotonic(
+        [2**53 + 1, 2**54]
+    ).certificate([2.0**53, 2.0**54]),
     "non-negative counts that wrap around a tree": lambda: NonNegativeInference(
         Tree([[0, 0]]), [0, -5, 3], integer=True
     ).certificate([2**63 - 1, 2**63 - 4, 3]),
@@ -60,11 +66,11 @@ WRONG = {
         np.array([LARGE + 64.0], object)
     ),
     "prices at the edge of int64": lambda: Isotonic([0, 0]).certificate(
-        [0.499, 1.499], {"prices": [2**63 - 1] * 3}
+        [0.499, 1.499], {"increasing": [2**63 - 1]}
     ),
     "costs in floats that cancel": lambda: CostTable(
         [[2.0**53 + 2, 2.0**53 + 4], [-(2.0**53), -(2.0**53)]], 1
-    ).certificate([1, 0], {"price": 1}),
+    ).certificate([1, 0], {"d3 total": [1]}),
     "tiny values in clusters": lambda: prove(Clustering([0, 1e-9, 3e-9, 4e-9], 0, 2), [1, 1, 0, 0]),
     "tiny costs of a flow": lambda: prove(
         MinCostFlow([0, 0], [1, 1], [2e-10, 1e-10], [1, -1], [1, 1]), [1, 0]
@@ -89,3 +95,8 @@ def test_a_wrong_answer_is_refused_or_not_proved(case):
 def test_no_bound_is_above_the_optimum_for_a_noisy_count_beyond_floats():
     count = 2**53 + 1
     assert lagrangian_bound(TreeAbsolute(ROOT, [count], None, count).program(), []) <= 0
+
+
+def test_an_answer_in_floats_stands_for_one_within_bounds_that_floats_do_not_hold():
+    proof = Isotonic([2**53], lower=2**53 + 1).certificate([2.0**53])
+    assert (proof.objective, proof.bound) == (1, 1)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import HierarchyQIP, Tree
-from models.witnesses.tree_sums import adds_up
 from solvers import fast, prove, solve
 from tests.brute import all_answers, compositions, tiny_trees, top_down_key
 from tests.marks import quick, shares
@@ -50,7 +49,7 @@ def judge_all(tree: Tree, sizes: int, total: int, noisy_values, window=None, cer
             proof = prove(model, answer)
             if not inside[k]:
                 assert proof.bound is None
-                assert "H4" in proof.reason
+                assert proof.reason.startswith("not feasible: x[")
                 continue
             assert proof.optimal == (cost[k] == least), (model, answer)
             assert proof.objective == cost[k]
@@ -239,8 +238,6 @@ def test_fast_and_slow_feasibility_checks_agree(window, kind):
         slow = model.violations(x.astype(object))
         assert model.violations(x) == slow
         assert slow == [] or kind != "right"
-        quick = adds_up(tree, x, model.total, (None, None) if window is None else model.domain)
-        assert quick == (slow == [])
 
 
 def test_sums_that_wrap_in_64_bits_are_not_taken_for_totals():
@@ -248,7 +245,7 @@ def test_sums_that_wrap_in_64_bits_are_not_taken_for_totals():
     children = 2**9 + 1  # their counts add up to 2**64 + total
     model = HierarchyQIP(Tree([[0] * children]), np.zeros((children + 1, 1), np.int64), total)
     found = model.violations(np.full((children + 1, 1), total))
-    assert found == [f"H3 consistency: node 0, size 0: children sum to {2**64 + total}, not {total}"]
+    assert found == [f"H3 consistency: node 0, column 0, less the sum of its children, is {-(2**64)}, not 0"]
 
 
 def test_objectives_beyond_64_bits_are_exact():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models import Isotonic
 from solvers import fast, prove
-from solvers.fast.isotonic_split import optimum
+from solvers.fast.isotonic import optimum
 from tests.brute import isotonic_cost, isotonic_real, monotone
 
 pytestmark = pytest.mark.slow

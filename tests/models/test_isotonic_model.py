@@ -201,11 +201,12 @@ def test_bounds_cut_off_the_ends_in_every_kind_of_array(p, integer, kind):
 
 
 def test_each_bound_alone_is_kept():
-    for bound, x, name in [({"upper": 1}, [1, 2], "upper: x[1]"), ({"lower": 1}, [0, 2], "lower: x[0]")]:
+    for bound, x, name in [
+        ({"upper": 1}, [1, 2], "x[1] = 2, not at most 1"),
+        ({"lower": 1}, [0, 2], "x[0] = 0, not at least 1"),
+    ]:
         for integer in (True, False):
-            broken = Isotonic([1, 2], integer=integer, **bound).violations(x)
-            assert len(broken) == 1
-            assert broken[0].startswith(name)
+            assert Isotonic([1, 2], integer=integer, **bound).violations(x) == [name]
 
 
 def test_whole_answers_get_no_tolerance():
@@ -215,7 +216,7 @@ def test_whole_answers_get_no_tolerance():
 
 
 def test_a_whole_entry_costs_least_at_the_nearest_number():
-    proof = Isotonic([0.7, 5.0], integer=True).certificate([0, 5], {"prices": [0, 0, 0]})
+    proof = Isotonic([0.7, 5.0], integer=True).certificate([0, 5], {"increasing": [0]})
     assert (proof.bound, proof.optimal) == (pytest.approx(0.3**2), False)
 
 
@@ -248,10 +249,10 @@ def test_side_by_side_equals_separate_problems():
         x = fast.answer(model)[0]
         assert x.tolist() == np.concatenate([fast.answer(part)[0] for part, _ in parts]).tolist()
         assert model.certificate(x).optimal
-        prices = rng.integers(-5, 30, x.size + lengths.size) * int(rng.choice([1, 2**54]))
+        prices = rng.integers(-5, 30, x.size - lengths.size) * int(rng.choice([1, 2**54]))
         other = x.copy()
         other[rng.integers(x.size)] += max(1, scale // 3)
-        for answer, witness in ((x, {"prices": prices}), (other, None)):
+        for answer, witness in ((x, {"increasing": prices}), (other, None)):
             proof = model.certificate(answer, witness)
             own = [part.certificate(answer[at], _of(witness, at, k)) for k, (part, at) in enumerate(parts)]
             assert proof.optimal == all(one.optimal for one in own)
@@ -265,4 +266,4 @@ def test_side_by_side_equals_separate_problems():
 
 
 def _of(witness, at, k):
-    return witness and {"prices": witness["prices"][at.start + k : at.stop + k + 1]}
+    return witness and {"increasing": witness["increasing"][at.start - k : at.stop - k - 1]}

@@ -100,7 +100,7 @@ def test_numba_is_loaded_once_python_has_run_kernels_for_as_long_as_that_takes(m
     monkeypatch.setitem(kernels._waiting, "loaded", False)
     monkeypatch.setitem(kernels._waiting, "interpreting", 0.0)
     clock, called = iter([0.0, 0.29, 1.0, 1.02]), []
-    monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: next(clock))
     made = [kernel()(lambda number=number: number) for number in range(3)]
     for one in made:
         monkeypatch.setattr(one, "compiled", lambda: lambda: called.append(1))
@@ -111,7 +111,7 @@ def test_a_kernel_that_has_taken_long_is_compiled(monkeypatch):
     monkeypatch.setattr(kernels, "PATIENCE_SECONDS", 0.1)
     monkeypatch.setitem(kernels._waiting, "loaded", True)
     clock, called = iter([0.0, 0.09, 1.0, 1.02]), []
-    monkeypatch.setattr(kernels.time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: next(clock))
     made = kernel()(lambda: 7)
     monkeypatch.setattr(made, "compiled", lambda: lambda: called.append(1))
     assert (made(), made(), made(), called) == (7, 7, None, [1])

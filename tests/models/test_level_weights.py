@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hierdp.mechanisms.group_size.cost_tables import by_slopes, solve_by_tables
 from models import HierarchyQIP, Tree
 from solvers import solve
-from solvers.cost_tables import by_slopes, solve_by_tables
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -10,13 +10,12 @@ from models import (
     Chebyshev,
     Clustering,
     CostTable,
-    CumulativeQIP,
     FixedSum,
     GroupMatching,
     Isotonic,
     Merging,
     Program,
-    Tree,
+    SparsestChebyshev,
 )
 from models.instances import load_instance, save
 from models.programs.terms import Block, Rows, Term
@@ -90,7 +89,7 @@ def test_what_is_left_out_has_a_reason():
     cases = [
         (Merging([[0.5], [0.25]], [[1], [1]], integer=False), [0.375], None, "floats"),
         (FixedSum([5, 3], total=4, p=2), [4, 0], None, "does not prove it"),
-        (CumulativeQIP(Tree([]), [[1, 2]], 2), [[1, 2]], None, "has no row prices"),
+        (SparsestChebyshev([1, 2], 3), [1, 2], None, "has no row prices"),
         (
             Clustering([1, 1, 7], noise_scale=2, clusters=2),
             [1, 0, 1],

@@ -148,8 +148,8 @@ def test_correlated_errors_are_proved(seed):
     away = x - model.data[0]
     assert proof.objective == pytest.approx(away @ inverse @ away, rel=1e-6)  # inverses of condition 1e5
     for _ in range(20):  # whatever the prices, the bound is one
-        prices = witness["prices"] * rng.uniform(0.5, 2, witness["prices"].size)
-        bound = model.certificate(x, {"prices": prices}).bound
+        prices = {name: held * rng.uniform(0.5, 2, held.size) for name, held in witness.items()}
+        bound = model.certificate(x, prices).bound
         assert bound is None or bound <= proof.objective * (1 + 1e-7)
 
 

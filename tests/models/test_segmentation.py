@@ -172,7 +172,7 @@ def test_no_potentials_prove_too_much():
         k = int(rng.integers(1, n + 1))
         layer = segment_paths.layers(k, sums, False)
         d = layer + rng.uniform(-9, 9, layer.shape) * (rng.random(layer.shape) < 0.5)
-        found = ordered_runs.most_over_layers(d, sums, 1e3, 0.0)
+        found = ordered_runs.most_over_layers(ordered_runs.capped(d, 1e3), sums, 1e3, 0.0)
         assert d[k, n] - d[0, 0] - found <= layer[k, n] + 1e-9
         w = [
             [float(np.var(values[i:j]) * (j - i)) if i < j else np.inf for i in range(n)]
@@ -210,8 +210,8 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         assert (exactly.status, exactly.gap) == ("optimal", 0)
         monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)
         proof = model.certificate(*fast.answer(model))
-        assert proof.bound <= exactly.objective
-        assert proof.optimal == (far < 2**60)
+        assert proof.bound == exactly.objective  # of an answer in floats, which may be worse
+        assert proof.optimal or far > 2**60
         monkeypatch.undo()
 
 

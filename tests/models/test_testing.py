@@ -23,11 +23,11 @@ class Honest(FixedSum):
         if witness is None or proof.bound is None:
             return proof
         try:
-            (price,) = np.ravel(witness["price"]).tolist()
+            (price,) = np.ravel(witness["total"]).tolist()
             price = int(price)
         except (KeyError, IndexError, TypeError, OverflowError) as wrong:
             raise ValueError(f"no price: {wrong}") from wrong
-        return judge(proof.objective, proof.objective - self.bound(price), True, {"price": price}, "")
+        return judge(proof.objective, proof.objective - self.bound(price), True, {"total": price}, "")
 
     def bound(self, price):
         """The least cost of each count separately, with a reward for each unit."""
@@ -38,7 +38,7 @@ class Honest(FixedSum):
 def prices(model):
     """A fast path for it: the answer, and a price that proves it."""
     x, _ = fast.answer(FixedSum(model.noisy, int(model.total[0]), model.p))
-    return x, {"price": max(range(-20, 20), key=model.bound)}
+    return x, {"total": max(range(-20, 20), key=model.bound)}
 
 
 def check(kind, fast=prices, **more):
@@ -119,12 +119,12 @@ class RaisesTypeError(Honest):
     """Computes with a witness without checking its type."""
 
     def certificate(self, x, witness=None):
-        return super().certificate(x, None if witness is None else {"price": witness["price"] + 0})
+        return super().certificate(x, None if witness is None else {"total": witness["total"] + 0})
 
 
 class RaisesKeyError(Honest):
     def certificate(self, x, witness=None):
-        return super().certificate(x, None if witness is None else {"price": witness["price"]})
+        return super().certificate(x, None if witness is None else {"total": witness["total"]})
 
 
 class NeverProves(Honest):
@@ -152,7 +152,7 @@ class ForgetsItsWitness(Honest):
 
     def certificate(self, x, witness=None):
         proof = super().certificate(x, witness)
-        return Certificate(proof.optimal, proof.objective, proof.bound, proof.gap, {"price": -99})
+        return Certificate(proof.optimal, proof.objective, proof.bound, proof.gap, {"total": -99})
 
 
 class NotANumber(Honest):
@@ -213,7 +213,7 @@ def test_a_certificate_that_needs_a_witness_is_found_out_if_the_fast_path_has_no
 
 def test_a_fast_path_whose_witness_is_refused_is_found_out():
     with pytest.raises(AssertionError, match="refuses the fast path's witness"):
-        check(Honest, fast=lambda model: (prices(model)[0], {"price": None}))
+        check(Honest, fast=lambda model: (prices(model)[0], {"total": None}))
 
 
 def test_an_instance_without_answers_to_refuse_is_not_a_test():
@@ -229,19 +229,19 @@ def cheapest(model):
 class Circular(Honest):
     def certificate(self, x, witness=None):
         return super().certificate(
-            x, {"price": cheapest(self)} if isinstance(witness, dict | None) else witness
+            x, {"total": cheapest(self)} if isinstance(witness, dict | None) else witness
         )
 
 
 def test_a_shared_search_is_detected():
     def searching(model):
-        return prices(model)[0], {"price": cheapest(model)}
+        return prices(model)[0], {"total": cheapest(model)}
 
     model = Circular([3, -1, 0], total=3)
     name = f"{__name__}:cheapest"
     assert name in shared_functions(model, searching)
     assert shared_functions(model, searching, [name, BOUND]) == set()
-    assert name not in shared_functions(model, lambda model: (prices(model)[0], {"price": 1}))
+    assert name not in shared_functions(model, lambda model: (prices(model)[0], {"total": 1}))
     with pytest.raises(AssertionError, match=r"both run .*cheapest"):
         check(Circular, fast=searching)
 

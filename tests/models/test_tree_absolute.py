@@ -20,4 +20,4 @@ def test_counts_beyond_53_bits_are_divided_exactly(total):
 def test_sums_that_64_bits_cannot_hold_are_wrong(kind):
     """Four times 2⁶² is 0 in 64 bits."""
     model = kind(Tree([[0, 0, 0, 0]]), [0] * 5, total=0)
-    assert f"children sum to {2**64}, not 0" in model.violations(np.array([0] + [2**62] * 4))[0]
+    assert str(2**64) in model.violations(np.array([0] + [2**62] * 4))[-1]

@@ -5,11 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from models import GroupMatching, Tree, TreeMatching
+from models import GroupMatching, Tree, TreeMatching, lagrangian_bound
 from solvers import fast, prove, solve
-from solvers.fast import tree_matching_flow
-from solvers.fast.tree_matching import block, top_down
-from solvers.fast.tree_matching_flow import SizeChains, _room, improve
+from solvers.fast import tree_matching
+from solvers.fast.tree_matching import SizeChains, _room, block, improve, top_down
 from tests.marks import quick, shares
 
 
@@ -79,7 +78,7 @@ def test_all_matchings_of_tiny_trees(rounds):
             for x, cost in costs:
                 proof = model.certificate(x, witness)
                 assert (proof.gap, proof.optimal) == (cost - best, cost == best)
-                assert max(model.bound(proof.witness["prices"]), 0) == proof.bound
+                assert lagrangian_bound(model.program(), model.row_prices(proof.witness)) == proof.bound
                 assert model.certificate(x).bound <= best
                 checked += 1
     assert checked > 75 * rounds
@@ -95,7 +94,7 @@ def test_four_levels_by_backends_and_group_by_group():
         assert found.objective == group_by_group(tree, sizes)
         proof = prove(model, found.x)
         assert proof.bound <= found.objective
-        assert model.bound(proof.witness["prices"]) == proof.bound
+        assert lagrangian_bound(model.program(), model.row_prices(proof.witness)) == proof.bound
     with pytest.raises(fast.NoFastPath, match="three levels"):
         fast.answer(model)[0]
 
@@ -208,12 +207,16 @@ def test_three_families_of_sums_are_not_totally_unimodular():
 def test_extreme_prices_give_valid_bounds():
     model = of_groups(Tree([[0, 0]]), [[0, 4], [1], [2]])
     assert solve(model).objective == 3
-    wild = np.full((3, 3), 10**9)
-    assert model.bound(wild) <= 3
-    assert model.bound(np.zeros((3, 3), int)) == 0
+    x = solve(model).x
+
+    def bound(slopes):
+        return model.certificate(x, model.prices_of_rows(slopes)).bound
+
+    assert bound(np.full((3, 3), 10**9)) <= 3
+    assert bound(np.zeros((3, 3), int)) == 0
     rng = np.random.default_rng(6)
-    assert max(model.bound(rng.choice([-(10**9), 10**9], (3, 3))) for _ in range(200)) <= 3
-    bounds = [model.bound(rng.integers(-3, 4, (3, 3))) for _ in range(200)]
+    assert max(bound(rng.choice([-(10**9), 10**9], (3, 3))) for _ in range(200)) <= 3
+    bounds = [bound(rng.integers(-3, 4, (3, 3))) for _ in range(200)]
     assert max(bounds) <= 3
     assert min(bounds) < 0
 
@@ -289,16 +292,16 @@ def test_labels_restart_before_overflow(share):
 
 def test_any_labels_are_a_valid_start(monkeypatch):
     """Under a limit that labels often exceed, they are reset again and again, and still prove the answer."""
-    monkeypatch.setattr(tree_matching_flow, "FAR", 6)
-    monkeypatch.setattr(tree_matching_flow, "_improve", tree_matching_flow._improve.py_func)  # it reads FAR
-    sweep, starts = tree_matching_flow._sweep, []
+    monkeypatch.setattr(tree_matching, "FAR", 6)
+    monkeypatch.setattr(tree_matching, "_improve", tree_matching._improve.py_func)  # it reads FAR
+    sweep, starts = tree_matching._sweep, []
 
     def counted(*given):
         top, label = given[7:9]
         starts.append(not top.any() and not label.any())
         return sweep(*given)
 
-    monkeypatch.setattr(tree_matching_flow, "_sweep", counted)
+    monkeypatch.setattr(tree_matching, "_sweep", counted)
     tree = Tree([[0] * 6, range(6)])
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -336,10 +339,10 @@ def test_nothing_to_match():
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_prices_beyond_a_step_count_as_the_step(side):
-    """The price -3 for a step of 2 would prove 6, the cost of one group of each size, instead of 4."""
+    """The slope -3 for a step of 2 would prove 6, the cost of one group of each size, instead of 4."""
     all_small, all_large = ([0], [2]), ([2], [2])
     one, other = (all_small, all_large) if side == 1 else (all_large, all_small)
     model = TreeMatching(Tree([[0], [0]]), [one, other, other])
-    prices = {"prices": side * np.array([[-3], [2], [2]])}
+    prices = model.prices_of_rows(side * np.array([[-3], [2], [2]]))
     proof = model.certificate([[1, 2]] * 3, prices)
     assert (proof.objective, proof.bound, proof.optimal) == (6, 4, False)

@@ -227,8 +227,8 @@ def test_a_claim_is_written(tmp_path):
 
 def test_what_is_left_out_of_a_folder_has_a_reason(tmp_path):
     files, model = ViprFiles(tmp_path), SimplexQP([5, 3], total=4)
-    files.add("good", model, np.array([3, 1]), {"price": -4})
-    files.add("bad", model, np.array([4, 0]), {"price": -4})
+    files.add("good", model, np.array([3, 1]), {"total": [-4]})
+    files.add("bad", model, np.array([4, 0]), {"total": [-4]})
     assert (files.written, files.skipped) == (1, 1)
     assert ours(tmp_path / "000001.vipr") == (8, 8)
     assert (tmp_path / SKIPPED).read_text() == "bad: its own certificate does not prove it\n"

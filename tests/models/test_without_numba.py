@@ -11,22 +11,19 @@ import pytest
 import models
 from models import (
     Chebyshev,
-    ConstrainedInference,
     FixedSum,
     Isotonic,
-    NonNegativeInference,
     Segmentation,
     Tree,
     chebyshev,
-    fixed_sum,
     instances,
+    segments,
 )
-from models import constrained_inference as inference
-from models.arithmetic import distance, exact, places, run_costs, segments
+from models.arithmetic import distance, exact, places, run_costs
 from models.certificate import FLOAT_TOLERANCE
-from models.witnesses import few_runs, isotonic_prices, node_prices, ordered_runs, sorted_runs
-from models.witnesses import non_negative_prices as prices_of
-from models.witnesses.node_prices import NEVER, rows_of_families
+from models.check import reader
+from models.check.reader import NEVER
+from models.witnesses import ordered_runs, sorted_runs
 from solvers import fast
 from solvers.fast import segment_paths
 from tests.marks import quick
@@ -46,7 +43,7 @@ from models import instances
 from models.arithmetic import kernels
 kernels.SMALL = -1
 for path in sys.argv[1:]:
-    model, answer, witness, _ = instances.load_instance(path)
+    model, answer, witness = instances.load_instance(path)
     proof = model.certificate(answer, witness)
     print(proof.optimal, float(proof.objective), float(proof.bound))
 assert not {"numba", "pandas", "highspy", "ortools"} & set(sys.modules)
@@ -113,24 +110,13 @@ def test_prices_are_read_in_array_operations_as_in_a_loop(seeds):
         rng = np.random.default_rng(seed)
         model = Isotonic.random(rng, int(rng.integers(1, 200)))
         x = np.asarray(fast.answer(model)[0])
-        if seed % 3 == 0:
-            x = np.sort(x + rng.integers(-2, 3, x.size))
-        y, p, w = model._terms
-        at_low = model.lower is not None and bool(x[0] <= model.lower)
-        at_high = model.upper is not None and bool(x[-1] >= model.upper)
-        kind = np.result_type(*(part for part in (x, y, w) if part is not None))
-        free = isotonic_prices.FREE if kind == np.int64 else np.inf
-        given = x, y, w, p, model.integer, 0, at_low, at_high, free
-        prices, others = np.empty(x.size + 1, kind), np.empty(x.size + 1, kind)
-        broke = isotonic_prices.scan_prices.py_func(*given, prices)
-        assert isotonic_prices._scan_in_arrays(*given, others) == broke or kind != np.int64
-        if broke < 0:
-            np.testing.assert_allclose(others, prices, rtol=1e-9, atol=1e-6)
-        box = tuple(map(float, model.box))
-        given = x, y, w, p, model.integer, *box, np.maximum(prices, 0).astype(float)
-        assert isotonic_prices._gap_in_arrays(*given) == pytest.approx(
-            isotonic_prices._gap.py_func(*given), rel=1e-9, abs=1e-6
-        )
+        (block,), _ = model._structure
+        left, right, never = reader._slopes(block, x, 0.0, x.size)
+        tight = np.append(x[1:] <= x[:-1], False)
+        prices, others = np.zeros(x.size, left.dtype), np.zeros(x.size, left.dtype)
+        reader._along.py_func(left, right, tight, never, prices)
+        reader._along_in_arrays(left, right, tight, never, others)
+        np.testing.assert_allclose(others, prices, rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 1 << 14, (1 << 15) + 77])
@@ -157,36 +143,6 @@ def test_sums_in_array_operations_are_exact(size, reach):
             assert floats == pytest.approx(distance._floats.py_func(a, b, weights, p), rel=1e-9, abs=1e-6)
 
 
-def test_array_operations_read_no_negative_prices():
-    """Of an answer that is not optimal; negative prices would prove a false bound."""
-    x, prices = np.ones(2), np.empty(3)
-    given = x, np.full(2, -0.5), np.full(2, 3.0), 2, False, 0.0, False, True, np.inf
-    assert isotonic_prices._scan_in_arrays(*given, prices) == 0
-    assert prices.min() >= 0
-
-
-def test_prices_of_an_answer_that_is_not_optimal_are_read_by_the_loop(monkeypatch):
-    """In array operations its runs are not cut where prices fail."""
-    scan, compiled = isotonic_prices.scan_prices, []
-    monkeypatch.setattr(scan, "compiled", lambda: lambda *_: compiled.append(1) or 7)
-    y = np.array([3, 1, 4])
-    for x, found in ((np.array([1, 1, 4]), -1), (np.array([0, 4, 4]), 7)):
-        prices = np.empty(4, np.int64)
-        given = x, y, None, 1, True, 0, False, False, isotonic_prices.FREE, prices
-        assert isotonic_prices._scan_optimal(*given) == found
-    assert compiled == [1]
-
-
-def on_trees(seeds, model_of, monkeypatch):
-    """Random models of trees and feasible counts, for array operations on levels of any width."""
-    monkeypatch.setattr(node_prices, "are_narrow", lambda _: False)
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        model = model_of.random(rng, int(rng.integers(1, 200)))
-        counts = model.tree.sum_up(rng.integers(0, 6, model.tree.leaves.size))
-        yield rng, model, counts
-
-
 def run(kernel, arrays, args):
     """The results of the loop and of array operations, and what both write to copies of the arguments."""
     found = []
@@ -199,65 +155,29 @@ def run(kernel, arrays, args):
 
 
 @pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
-def test_prices_along_trees_are_read_in_array_operations_as_in_a_loop(seeds, monkeypatch):
-    for rng, model, x in on_trees(seeds, NonNegativeInference, monkeypatch):
-        noisy, weights = model.data
-        parent, zeros = model.tree.parent, np.zeros(x.size)
-        if model.integer:
-            args = parent, x, noisy, weights, NEVER, np.zeros_like(x)
-            loop, arrays = run(prices_of.named_whole_prices, prices_of._named_whole_prices_in_arrays, args)
-        else:
-            args = (parent, *(part.astype(float) for part in (x, noisy, weights)), 1e-6, zeros)
-            loop, arrays = run(prices_of.named_prices, prices_of._named_prices_in_arrays, args)
-            assert arrays[0] == pytest.approx(loop[0], rel=1e-9, abs=1e-9)
-            assert arrays[0][1:] == loop[0][1:]  # the node whose cost differs most, and by how much
-        np.testing.assert_array_equal(arrays[1], loop[1])
-        args = parent, weights, rng.integers(-9, 9, x.size), np.zeros_like(x)
-        loop, arrays = run(prices_of.charges, prices_of._charges_in_arrays, args)
-        np.testing.assert_array_equal(arrays[1], loop[1])
-
-
-@pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
-def test_prices_of_nodes_are_read_in_array_operations_as_in_a_loop(seeds):
+def test_prices_along_trees_are_read_in_array_operations_as_in_a_loop(seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
         # The second of three families has no inner nodes; else of any shape.
         skips = Tree([[0, 0, 0], [0, 0, 1, 2], [0, 1, 3]])
         tree = skips if seed % 5 == 0 else Tree.random(rng, int(rng.integers(0, 5)), 4, ragged=True)
-        x, noisy, below, above = rng.integers(0, 4, (4, tree.size, int(rng.integers(1, 4))))
-        weights, whole = rng.integers(1, 5, tree.size), seed % 2
-        domain = (None, None) if rng.random() < 0.5 else (x - below // 2, x + above // 2)
-        own, home = rows_of_families(tree)
-        costs = np.zeros((2, tree.internal.size + 1, x.shape[1]), np.int64)
-        args = x, noisy, weights, *domain, whole, 0, own, home, *costs
-        ends = 0, x.shape[1]
-        loop, arrays = run(node_prices._up, node_prices._up_in_arrays, (*args, NEVER, *ends))
-        np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
-        np.testing.assert_array_equal(arrays[1][-2], loop[1][-2])
-        price = np.zeros_like(costs[0])
+        shape = tree.size, int(rng.integers(1, 4))
+        slope, width = rng.integers(-4, 5, shape), rng.integers(0, 3, shape)
+        left = np.where(rng.random(shape) < 0.3, -NEVER, slope - width)
+        right = np.where(rng.random(shape) < 0.2, NEVER, slope + width)
+        own = np.full(tree.size, -1)
+        own[tree.internal] = np.arange(tree.internal.size)
+        home = np.concatenate([[tree.internal.size], own[tree.parent[1:]]])
+        low, high, price = np.zeros((3, tree.internal.size + 1, shape[1]), np.int64)
+        ends = 0, shape[1]
+        args = left, right, own, home, NEVER, np.int64(0), low, high, *ends
+        loop, arrays = run(reader._up, reader._up_in_arrays, args)
+        for part, other in zip(loop[1], arrays[1], strict=True):
+            np.testing.assert_array_equal(part, other)
         price[-1] = rng.integers(-9, 9)
-        args = *args[:-2], *loop[1][-2:], price, *ends
-        loop, arrays = run(node_prices._down, node_prices._down_in_arrays, args)
-        assert arrays[0] == loop[0]
+        args = left, right, own, home, *loop[1][-2:], price, *ends
+        loop, arrays = run(reader._down, reader._down_in_arrays, args)
         np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
-
-
-@pytest.mark.parametrize("seeds", quick([range(200), range(200, 1_000)]), ids=str)
-def test_normal_equations_are_solved_in_array_operations_as_in_a_loop(seeds, monkeypatch):
-    for rng, model, x in on_trees(seeds, ConstrainedInference, monkeypatch):
-        noisy, variance = model.data
-        if object in (noisy.dtype, variance.dtype):
-            continue
-        inner = int(model.tree.level_start[-2])
-        near = np.zeros(x.size)
-        near[model.tree.leaves] = x[model.tree.leaves] + rng.normal(size=model.tree.leaves.size)
-        args = (model.tree.parent, noisy, variance.astype(float), np.zeros(x.size), near, np.zeros(inner),
-                np.zeros(inner), 0.0)  # fmt: skip
-        loop, arrays = run(inference._prices, inference._prices_in_arrays, args)
-        for part, other in zip(arrays[1], loop[1], strict=True):
-            np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-9)
-        assert arrays[0][:2] == pytest.approx(loop[0][:2], rel=1e-9, abs=1e-9)
-        assert arrays[0][3] == pytest.approx(loop[0][3], rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("seeds", quick([range(100), range(100, 400)]), ids=str)
@@ -289,16 +209,6 @@ def test_potentials_are_compared_in_array_operations_as_in_a_loop(seeds, monkeyp
         last, high = int(rng.integers(first, n + 1)), int(rng.integers(0, n))
         given = d, 2.5, price, sums, first, last, low, high, np.empty(n), np.full(n + 1, -7.0)
         loop, arrays = run(sorted_runs.minima, sorted_runs._minima_in_arrays, given)
-        np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
-
-        lows, pairs = np.zeros((n + 1, n + 1)), np.zeros((n * (n + 1) // 2, 2), np.int64)
-        given = sums, 2.5, price, 1e-3, lows
-        loop, arrays = run(few_runs._lowest, few_runs._lowest_in_arrays, given)
-        lower = np.tril_indices(n + 1, -1)
-        np.testing.assert_array_equal(arrays[1][-1][lower], loop[1][-1][lower])
-        given = loop[1][-1], d, d + rng.normal(size=n + 1), *sorted(rng.integers(0, n + 1, 2).tolist()), pairs
-        loop, arrays = run(few_runs._doubtful, few_runs._doubtful_in_arrays, given)
-        assert loop[0] == arrays[0]
         np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
 
 
@@ -376,19 +286,7 @@ def test_segments_in_array_operations_are_as_in_a_loop(seeds, monkeypatch):
         x = np.asarray(fast.answer(FixedSum(noisy, totals, 2, offsets))[0])
         if seed % 3 == 0:
             x = np.maximum(x + rng.integers(-1, 2, x.size), 0)
-        w = None if seed % 2 else rng.integers(1, 4, x.size)
-        cheapest, costliest, sums, sizes, distances = np.zeros((5, totals.size), np.int64)
-        loop, arrays = run(
-            fixed_sum._end_units,
-            fixed_sum._end_units_in_arrays,
-            (x, noisy, w, offsets, -(2**62), cheapest, costliest),
-        )
-        assert loop[0] == arrays[0]
-        np.testing.assert_array_equal(arrays[1][-2], loop[1][-2])
-        if not loop[0]:
-            np.testing.assert_array_equal(arrays[1][-1], loop[1][-1])
-        loop, arrays = run(fixed_sum._sums, fixed_sum._sums_in_arrays, (noisy, offsets, sums, sizes))
-        np.testing.assert_array_equal(arrays[1][-2:], loop[1][-2:])
+        distances = np.zeros(totals.size, np.int64)
         loop, arrays = run(segments.adds_up, segments._adds_up_in_arrays, (x, totals, offsets))
         assert loop[0] == arrays[0]
         given = x, noisy, offsets, distances

@@ -1,15 +1,12 @@
 """Non-negative least squares for a parent's children: by hand, other solvers, contradictions, broken code."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import solvers.fast.workload_least_squares as fast_path
 from models import SimplexQP, Workload, WorkloadLeastSquares
-from models.arithmetic import exact
-from models.witnesses.children_squares import dual_bound, squares
 from solvers import fast, solve
 from solvers.fast import children_newton
 
@@ -23,7 +20,6 @@ def test_small_example_computed_by_hand():
     assert np.allclose(solve(model).x, [[4, 0], [2, 1]])
     proof = model.certificate([[4, 0], [2, 1]])
     assert (proof.optimal, proof.objective, proof.gap) == (True, 2, 0)
-    assert isinstance(proof.bound, Fraction)
     worse = model.certificate([[4, 1], [2, 0]])
     assert not worse.optimal
     assert worse.gap >= 6
@@ -70,7 +66,7 @@ def test_fixed_totals_of_millions_are_proved():
     model = WorkloadLeastSquares(workload, noisy, [0.05, 0.1], true.sum(axis=0), None, rules, totals, totals)
     found = solve(model)
     assert found.certificate.optimal
-    assert np.abs(found.witness["prices"]).max() < 1
+    assert np.abs(found.witness["parent"]).max() < 1
 
 
 def test_a_wrong_active_set_is_not_proved(monkeypatch):
@@ -97,11 +93,11 @@ def test_rules_and_zeros_bind():
     assert found.status == "optimal"
     assert np.allclose(found.x, [[2, 0], [3, 5]])
     assert model.violations([[2, 1], [3, 4]]) == [
-        "zeros: x[0, 1] = 1, not 0",
-        "rules: child 0, query 0, answer 0: 3, not in 2.0 … 2.0",
+        "x[0, 1] = 1, not 0",
+        "rules: child 0, query 0, answer 0, is 3, not 2",
     ]
-    assert model.violations([[-1, 3], [3, 4]])[0] == "domain: x[0, 0] = -1, under 0"
-    assert "parent: cell 0: the children sum to 2, not 5" in model.violations([[2, 0], [0, 5]])
+    assert model.violations([[-1, 3], [3, 4]])[0] == "x[0, 0] = -1, not at least 0"
+    assert "parent: the sum, cell 0, is 2, not 5" in model.violations([[2, 0], [0, 5]])
 
 
 def test_constraints_that_contradict_each_other_are_not_answered():
@@ -127,67 +123,19 @@ def test_no_prices_excuse_sums_that_are_off(shift):
     fixed = [[5e8], [5e8]]
     model = WorkloadLeastSquares(workload, noisy, [1e6], parent, None, totals, fixed, fixed)
     assert not model.violations(noisy)  # within the tolerance
-    witness = {"prices": [-shift], "rules": [[shift], [shift]]}
+    witness = {"parent": [[-shift]], "rules": [[shift], [shift]]}
     best = solve(model)
     prices = {name: np.asarray(best.witness[name]) + np.asarray(witness[name]) for name in witness}
     assert best.status == "optimal"
     assert not model.certificate(noisy, prices).optimal
 
 
-def lagrangian(model, point, price, charge):
-    """The bound of the certificate's docstring, term by term in Fractions."""
-    noisy, weights = (exact.fractions(part) for part in model.data)
-    point, price, charge = (exact.fractions(part) for part in (point, price, charge))
-    matrix, bound = model.workload.matrix.toarray().astype(int).astype(object), Fraction(0)
-    weight = model.workload.by_answer(weights)
-    lower, upper = model.sides
-    if model.parent is not None:
-        bound += (price * exact.fractions(model.parent)).sum()
-    rules = np.zeros((0, model.workload.cells)) if model.rules is None else model.rules.matrix.toarray()
-    for c, p in enumerate(point):
-        away = matrix @ p - noisy[c]
-        slope = 2 * matrix.T @ (weight[c] * away)
-        bound += (weight[c] * away * away).sum() - slope @ p
-        tax = rules.astype(int).astype(object).T @ charge[c] if len(rules) else 0 * price
-        for nu, low, high in zip(charge[c], lower[c], upper[c], strict=True):
-            bound += nu * Fraction(float(low if nu > 0 else high)) if nu else 0
-        kappa = weights[c, model.workload.detailed].sum()
-        for j, d in enumerate(slope - price - tax):
-            most = model.most[c, j]
-            z = max(Fraction(0), p[j] - d / (2 * kappa))
-            z = z if most == np.inf else min(z, Fraction(float(most)))
-            bound += d * z + kappa * (z - p[j]) ** 2
-    return bound
-
-
-@pytest.mark.parametrize("exactly", [False, True])
-def test_the_bound_of_any_witness_is_the_lagrangian_in_fractions(exactly):
-    rng = np.random.default_rng(5)
-    for size in (1, 3, 12, 40):
-        model = WorkloadLeastSquares.random(rng, size)
-        rows = 0 if model.rules is None else model.rules.size
-        kinds = (model.shape, (model.workload.cells,), (model.children, rows))
-        point, price, charge = (rng.normal(0, 3, kind) * (rng.random(kind) < 0.8) for kind in kinds)
-        lower, upper = model.sides
-        charge[((charge > 0) & (lower == -np.inf)) | ((charge < 0) & (upper == np.inf))] = 0
-        price = price * (model.parent is not None)
-        if exactly:
-            point, price, charge = (exact.fractions(part) / 3 for part in (point, price, charge))
-        assert dual_bound(model, model.most, point, price, charge) == lagrangian(model, point, price, charge)
-
-
-def test_the_bound_in_floats_is_never_above_the_one_in_fractions():
-    """They differ by what rounding may change: of a cost that is taken for the exact one, at most 1e-10."""
-    model = WorkloadLeastSquares.typical(np.random.default_rng(2), 160)
+def test_large_counts_lose_no_digits_of_the_gap():
+    """A bound that is the difference of squares of 10⁹ would be wrong by 10⁴ of a cost of 10."""
+    noisy = np.array([[2e9 + 3, 1e9 + 1, 1e9], [10.0, 4.0, 5.0]])
+    model = WorkloadLeastSquares(TWO, noisy, [1, 1], [10**9 + 6, 10**9 + 6])
     x, witness = fast.answer(model)
-    proof = model.certificate(x, witness)
-    x = model._near(x)  # scaled to the parent's cells, which is what the certificate judges
-    bound = dual_bound(
-        model, model.most, *(np.asarray(proof.witness[n]) for n in ("point", "prices", "rules"))
-    )
-    assert Fraction(proof.bound) <= min(bound, squares(model, x))
-    gap = max(squares(model, x) - bound, 0)  # sums of x in floats may be off a little, and its cost less
-    assert 0 <= Fraction(proof.gap) - gap <= 1e-10 * proof.objective
+    assert model.certificate(x, witness).optimal
 
 
 @pytest.mark.parametrize("few", [0, 100])

@@ -20,14 +20,13 @@ for _module in pkgutil.walk_packages(models.__path__, "models."):
 
 UNDECIDED = {
     "models.arithmetic.distance:_integers": lambda result: not result[2],
-    "models.arithmetic.segments:adds_up": lambda result: not result,
-    "models.witnesses.tree_sums:_fit": lambda result: not result,
+    "models.segments:adds_up": lambda result: not result,
 }
 """Kernels that compute first, and then report that 64 bits might not have been enough."""
 
 ROUNDING = frozenset(
     {
-        ("models.witnesses.cumulative", "read_off"),  # any prices prove a bound
+        ("models.cumulative_qip", "CumulativeQIP._read"),  # any prices prove a bound
         ("models.programs.terms", "rows_of"),  # the rows say that they are rounded
         ("models.strategy_sdp", "StrategySDP._factor"),  # a model over the reals, in floats
         ("models.strategy_sdp", "StrategySDP._broken"),

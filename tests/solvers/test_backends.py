@@ -343,8 +343,9 @@ def several(side: int, entries: list[list[int]], low: float, high: float) -> Pro
 def test_highs_solves_an_integer_program_where_rounded_bounds_leave_fractions():
     pairs = [[0, *(int(k in pair) for k in range(5))] for pair in itertools.combinations(range(5), 2)]
     clique = several(5, [[-1, *([-1] * 5)], *pairs], -np.inf, 1)
-    rows = clique.rows[0]
-    rows.upper[:: len(pairs) + 1] = -3  # d + Σ x ≥ 3, where at most one x is 1: over the reals, d ≥ 1/2
+    upper = clique.rows[0].upper.copy()
+    upper[:: len(pairs) + 1] = -3  # d + Σ x ≥ 3, where at most one x is 1: over the reals, d ≥ 1/2
+    clique = replace(clique, rows=[replace(clique.rows[0], upper=upper)])
     found = solve(clique, "highs")
     assert (found.status, found.objective, found.bound) == ("optimal", 8, 8)
     halves = several(1, [[0, 2]], 1, 1)
@@ -363,10 +364,10 @@ def test_programs_of_both_kinds_of_squares_are_refused_by_lines_only():
     rows = rows_of("r", (1, 2), ([0, 0], [0, 1], [1.0, 1.0]), 2.5, 2.5)
     blocks = [Block("a", (1,), 0, 5, True), Block("b", (1,), 0, 5)]
     program = Program("p", blocks, [rows], [Term("quadratic", np.arange(2))])
-    assert solve(program, "highs").status == "unsupported"
+    for name in ("highs", "scip", "gurobi"):
+        if find_or_none(name):
+            assert solve(program, name).status == "unsupported", name
     assert solve(program, "clarabel").status == "relaxed"
-    if find_or_none("gurobi"):
-        assert solve(program, "gurobi").objective == pytest.approx(1 + 1.5**2)
 
 
 @pytest.mark.slow

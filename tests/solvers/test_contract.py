@@ -7,7 +7,8 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from models import Isotonic, Program
 from models.programs.terms import Block, Term
-from solvers import solve
+from solvers import probe as probing
+from solvers import solve, worker
 from solvers.backends import licences
 from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
@@ -43,7 +44,7 @@ FAULTS = {
 def test_every_backend_that_works_keeps_the_contract(name):
     """HiGHS is checked by the docstring of `check_backend`."""
     found = probe(next(one for one in reachable() if one.name == name))
-    if not found.works:
+    if found.state != "works":
         pytest.skip(f"{found.state}: {found.message}")
     try:
         checked = check_backend(name, recognizes=DETECTS.get(name, ("infeasible", "unbounded")))
@@ -158,6 +159,80 @@ def test_probe_distinguishes_missing_unlicensed_and_broken(monkeypatch):
     assert [one.state for one in found.values()] == ["works", "no licence", "fails", "not installed"]
     assert found["none"].message == "pip install highspy"
     assert found["no licence"].message == "there is no licence"
+
+
+MODULE = """
+import os, signal, sys, time
+from solvers.backends.highs import Session as Highs
+def fail():
+    {does}
+class Session(Highs):
+    def __init__(self, program, effort): {building}; super().__init__(program, effort)
+    def run(self, seconds): {solving}; return super().run(seconds)
+def available(solver): {looking}; return True
+{loading}
+"""
+DOES = {
+    "raises": ("raise RuntimeError('out of luck')", "RuntimeError: out of luck"),
+    "dies": ("os.kill(os.getpid(), signal.SIGSEGV)", "died (SIGSEGV)"),
+    "exits": ("sys.exit(3)", "died (exit status 3)"),
+    "interrupts": ("raise KeyboardInterrupt", "died (SIGINT)"),
+    "hangs": ("time.sleep(3600)", ("beyond its limit of", "not stated within", "took all of the time")),
+}
+WHEN = {"loading": "not installed", "looking": "not installed", "building": "fails", "solving": "fails"}
+
+
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    """Write a module that does something unusual at some time; returns the backend's row."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def row(does, when):
+        name = f"{does}_{when}"
+        times = {time: "fail()" if time == when else "pass" for time in WHEN}
+        (tmp_path / f"{name}.py").write_text(MODULE.format(does=DOES[does][0], **times))
+        return capability.Backend(
+            name, "x", "highspy", "x", name, integer=True, quadratic=True, separate=when == "looking"
+        )
+
+    return row
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("does", DOES)
+@pytest.mark.slow
+def test_probe_lists_backends_that_raise_die_or_hang(failing, monkeypatch, does, when):
+    if does == "hangs":
+        monkeypatch.setattr(worker, "GRACE_SECONDS", 0.1)
+        monkeypatch.setattr(worker, "STARTING_SECONDS", 2)
+        monkeypatch.setattr(probing, "SECONDS", 1)
+        monkeypatch.setattr(worker, "FINDING_SECONDS", 1 if when in ("loading", "looking") else 300)
+    row = failing(does, when)
+    found = probe(row)
+    state, causes = WHEN[when], DOES[does][1]
+    assert found.state == state, found
+    assert any(cause in found.message for cause in ([causes] if isinstance(causes, str) else causes)), found
+    assert (row.install in found.message) == (state == "not installed")
+    if when == "looking":
+        with pytest.raises(
+            ValueError, match=f"the backend {row.name} is not installed \\(.+\\)\\. To get it:"
+        ):
+            find(row)
+
+
+def test_backends_that_raise_or_die_do_not_end_the_command(failing, monkeypatch):
+    rows = [
+        failing("raises", "looking"),
+        failing("dies", "loading"),
+        failing("dies", "solving"),
+        find("highs"),
+    ]
+    monkeypatch.setattr(capability, "reachable", lambda: rows)
+    done = CliRunner().invoke(main, ["solvers", "--probe"])
+    assert done.exit_code == 0, done.output
+    assert "2 not installed, 1 fails, 1 works" in done.output
+    assert "luck" in done.output
+    assert "SIGSEGV" in done.output
 
 
 @pytest.mark.slow

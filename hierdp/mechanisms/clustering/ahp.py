@@ -24,11 +24,9 @@ from models.arithmetic.arrays import Ints
 SHARE, ETA = 0.7, 0.35
 """ε₁/ε, the share for sorting and clustering; and η of the threshold η·ln(n)/ε₁.
 
-They are about the best pair on synthetic histograms (`python -m benchmarks ahp_defaults`): the squared error
-is, in the geometric mean, a quarter above that of each histogram's own best pair. Choosing the pair by a
-noisy total, for a hundredth of ε, would gain about 7 % there and cost 2 %, which does not justify another
-rule. (DPBench has 0.85 and 0.35 for all data. Its AHP* chooses both by the true total, without spending
-budget.)
+They are about the best pair on synthetic histograms. Choosing the pair by a noisy total would gain too little
+there to justify another rule. (DPBench has 0.85 and 0.35 for all data. Its AHP* chooses both by the true
+total, without spending budget.)
 """
 
 COUNTS = "counts, to sort and cluster the bins"

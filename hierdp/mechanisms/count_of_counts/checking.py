@@ -14,7 +14,6 @@ from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.count_of_counts.mechanism import neighbours_of, released_runs, table_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, plan_of
-from hierdp.mechanisms.count_of_counts.top_down import FEW_RUNS, FEW_TOGETHER, ONE_PARENT, TOGETHER
 from hierdp.mechanisms.description import BOTTOM_UP
 from hierdp.privacy.budget import Allowed
 from hierdp.record.compare import shape_of_sizes
@@ -36,17 +35,9 @@ def rerun(
         raise Differs(f"the mechanism is {manifest['mechanism']!r}, but the settings name {plan.name!r}")
     public = plan.group_budget is None
     groups, total = (_groups_of(table, places), None) if public else (None, settings["groups"])
-    several = runs = None
-    if (solved := manifest.get("solved")) is not None:  # earlier versions solved fewer problems together
-        several = any(line.get("problems", 1) > 1 for line in solved)
-        names = [line["step"] for line in solved]
-        if any(name.startswith(FEW_TOGETHER) for name in names):
-            runs = FEW_RUNS
-        elif not any(name.startswith(TOGETHER) for name in names):
-            runs = ONE_PARENT
     allowed = Allowed.stated(manifest["budget"])
     try:
-        made, found = released_runs(places, groups, allowed, measure, solve, plan, total, several, runs)
+        made, found = released_runs(places, groups, allowed, measure, solve, plan, total)
     except NotProved as other:
         raise Differs(str(other)) from None
     return table_of(places, made), found

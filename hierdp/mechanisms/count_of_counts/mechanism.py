@@ -253,18 +253,15 @@ def released_runs(
     solve: Solving,
     plan: CountOfCountsPlan,
     total: int | None = None,
-    batched: bool | None = None,
-    runs_a_step: int | None = None,
 ) -> tuple[Runs, dict[str, Any]]:
     """Estimate the groups by size of each region, then make the estimates add up.
 
     - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
     - measure: answers queries about the true groups by size of all regions, `Runs`.
-    - total, batched: as in `measured`.
-    - runs_a_step: as in `top_down`.
+    - total: as in `measured`.
     """
-    found = measured(places, groups, allowed, measure, solve, plan, total, batched)
-    runs = post_process(found, places, plan, solve, runs_a_step)
+    found = measured(places, groups, allowed, measure, solve, plan, total)
+    runs = post_process(found, places, plan, solve)
     return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
 
 
@@ -394,11 +391,7 @@ def measure(
 
 
 def post_process(
-    measured: Measured,
-    places: Hierarchy,
-    plan: CountOfCountsPlan,
-    solving: Solving = Step.solve,
-    runs_a_step: int | None = None,
+    measured: Measured, places: Hierarchy, plan: CountOfCountsPlan, solving: Solving = Step.solve
 ) -> Runs:
     """Compute consistent groups by size of all regions from their estimates."""
     tree, runs = places.tree, measured.runs
@@ -407,7 +400,7 @@ def post_process(
     if plan.merge == AT_ONCE:
         return at_once(tree, runs, solving)
     names = np.concatenate(places.names)
-    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving, runs_a_step)
+    return top_down(tree, runs, measured.weights, plan.merge == "weighted", names, solving)
 
 
 def weights_of(

@@ -26,14 +26,11 @@ RUNS_A_STEP = 200_000
 """Runs of groups below the parents that are matched in one step. With fewer, most of the time would go to
 handling small problems."""
 
-ONE_PARENT, FEW_RUNS = 1, 1_000
-"""The same on levels with few parents, each of which has a step of its own; and in earlier versions."""
-
 MATCHED_FROM = 1_000
-"""From this number of parents on, those of a level are matched in common steps."""
+"""From this number of parents on, those of a level are matched in common steps. Each of fewer has its own."""
 
-TOGETHER, FEW_TOGETHER = "matching families", "matching together"
-"""How the name of a step of many parents begins, now and in earlier versions."""
+TOGETHER = "matching families"
+"""How the name of a step of many parents begins."""
 
 PAIRS_A_STEP = 10_000_000
 """Matched pairs that are merged in one step, the most that is saved (`Steps.MOST`). Pairs are merged
@@ -82,7 +79,6 @@ def top_down(
     weighted: bool = True,
     names: Sequence[str] | NDArray[np.object_] | None = None,
     solving: Solving = Step.solve,
-    runs_a_step: int | None = None,
 ) -> Runs:
     """Algorithm 1 from line 8 on: match, merge and round level by level, then add up the leaves.
 
@@ -91,8 +87,6 @@ def top_down(
     - weights, int or float array, shape (runs,): 1/variance of each group's size in a run, in one unit for
       all nodes (§5.1). Merging is exact if they are whole.
     - weighted: whether to merge by these weights (§5.3, Eq. 5 and 6) or by plain averages.
-    - runs_a_step: on levels with many parents, runs below those that are matched in one step; the result does
-      not depend on it. Default: `RUNS_A_STEP`.
 
     Returns: one row for each node: whole, with the same number of groups, and each node the sum of its
     children.
@@ -102,7 +96,7 @@ def top_down(
     done = _level(own, tree, 0)
     for level in range(1, tree.depth + 1):
         below = _level(own, tree, level)
-        above, under, count = _matched(tree, level, done, below, names, solving, runs_a_step)
+        above, under, count = _matched(tree, level, done, below, names, solving)
         done = _merged(done, below, (above, under, count), weighted, f"level {level}", solving)
     leaves = Runs.added(
         np.repeat(np.arange(done.offsets.size - 1), np.diff(done.offsets)),
@@ -127,7 +121,6 @@ def _matched(
     below: Weighed,
     names: Sequence[str] | NDArray[np.object_],
     solving: Solving,
-    runs_a_step: int | None,
 ) -> tuple[Ints, Ints, Ints]:
     """Pairs of entries of the level above and of this level, with the number of groups matched.
 
@@ -146,8 +139,8 @@ def _matched(
     stops = ends[last - 1]
     first = int(tree.level_start[level - 1])
     width = 1 + max(int(side.max(initial=0)) for side in (above.sizes, below.sizes))
-    runs_a_step = (runs_a_step or RUNS_A_STEP) if held.size >= MATCHED_FROM else ONE_PARENT
-    begins = np.flatnonzero(np.diff((stops - 1) // runs_a_step, prepend=-1))
+    together = held.size >= MATCHED_FROM
+    begins = np.flatnonzero(np.diff((stops - 1) // (RUNS_A_STEP if together else 1), prepend=-1))
     steps = [slice(*ends) for ends in pairwise([*begins, held.size])]
     found: list[tuple[Ints, Ints, Ints]] = []
     for cut in progress.steps(steps, f"matching groups with level {level}", len(steps)):
@@ -164,11 +157,7 @@ def _matched(
             ),
         )
         name = f"groups of {names[first + nodes[0]]}"
-        if runs_a_step == ONE_PARENT:
-            name = f"matching: {name}"
-        else:
-            begin = FEW_TOGETHER if runs_a_step == FEW_RUNS else TOGETHER
-            name = f"{begin}: {name} and {nodes.size - 1} more"
+        name = f"{TOGETHER}: {name} and {nodes.size - 1} more" if together else f"matching: {name}"
         pairs = np.asarray(solving(f"{name} with those below", model).solution.x)
         found.append((pairs["parent"] + over.start, entry[under][pairs["child"]], pairs["count"]))
     if not found:

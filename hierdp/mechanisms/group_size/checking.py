@@ -11,7 +11,7 @@ from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.group_size.mechanism import released_sizes
-from hierdp.mechanisms.group_size.post_processing import AT_ONCE, METHODS, Grouping
+from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.privacy.budget import Allowed
 from hierdp.record.compare import shape_of_sizes
@@ -28,7 +28,7 @@ def rerun(
     if not isinstance(table, SizeTable):  # before arrays of its shape are made
         raise Differs("the table does not have one row for each region and size, in order")
     window = settings.get("window") if "window" in method.takes else None
-    grouping = _grouping(table, manifest) if "solved" in manifest else None
+    whole = table.counts[0] if "solved" in manifest else None  # then the table is that of these steps
     allowed = Allowed.stated(manifest["budget"])
     try:
         counts, again = released_sizes(
@@ -40,7 +40,7 @@ def rerun(
             solve,
             method,
             window,
-            grouping,
+            whole,
             settings.get("shares"),
         )
     except NotProved as apart:
@@ -61,17 +61,6 @@ def other(
     method = checked(name, solver, METHODS)
     kept = {option: value for option, value in settings.items() if option != "window"}
     return name, kept if window is None else {**kept, "window": window}, method.solving(solver)
-
-
-def _grouping(table: SizeTable, manifest: Mapping[str, Any]) -> Grouping:
-    """Which problems were solved together: in releases before 0.2.0, neither many regions nor some sizes."""
-    batched = any(line["step"].startswith(AT_ONCE) for line in manifest["solved"])
-    return Grouping(batched, _in_blocks(manifest), table.counts[0])
-
-
-def _in_blocks(manifest: Mapping[str, Any]) -> bool:
-    step = METHODS[manifest["mechanism"]].step
-    return all(line["step"] != step for line in manifest["solved"])
 
 
 CHECKING = Checking(shape_of_sizes, rerun=rerun, neighbours=ENTITY, other=other)

@@ -17,7 +17,6 @@ from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.group_size.post_processing import (
     METHODS,
-    Grouping,
     GroupSizeMethod,
     paper_window,
     post_process,
@@ -194,14 +193,14 @@ def released_sizes(
     solve: Solving,
     method: GroupSizeMethod,
     window: int | None = None,
-    grouping: Grouping | None = None,
+    whole: Ints | None = None,
     shares: Sequence[float] | None = None,
 ) -> tuple[Ints, dict[str, Any]]:
     """Measure every level, then make the noisy counts whole, non-negative and consistent.
 
     - sizes: how many sizes there are, 0 included.
     - measure: answers queries about the true counts, shape (regions, sizes).
-    - window, grouping: as in `post_process`.
+    - window, whole: as in `post_process`.
     - shares: as in `group_size`.
 
     Returns:
@@ -211,7 +210,7 @@ def released_sizes(
     if window is None and method.name == "M_dp^OP":
         window = paper_window(max(scales), allowed.noise)
     weights = weights_of(scales, noisy, groups, window)
-    counts = post_process(noisy, places, groups, method, solve, window, grouping, True, weights)
+    counts = post_process(noisy, places, groups, method, solve, window, whole, True, weights)
     return counts, settings_of(places, counts, groups, method, window, shares)
 
 

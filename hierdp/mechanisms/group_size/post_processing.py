@@ -32,11 +32,11 @@ from hierdp.record.step import (
 )
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model, Tree
 from models.arithmetic.arrays import Ints
+from models.check.reader import NEVER
 from models.programs.layout import layout_of
-from models.witnesses.node_prices import NEVER
 
 if TYPE_CHECKING:
-    from solvers.cost_tables import Divide
+    from hierdp.mechanisms.group_size.cost_tables import Divide
     from solvers.fast.hierarchy_blocks import Counts
 
 
@@ -121,7 +121,7 @@ def post_process(
     method: GroupSizeMethod,
     solve: Solving,
     window: int | None = None,
-    grouping: Grouping | None = None,
+    whole: Ints | None = None,
     overwrite: bool = False,
     weights: Ints | None = None,
 ) -> Ints:
@@ -129,7 +129,9 @@ def post_process(
 
     - noisy, int64 or int32 array, shape (nodes, sizes): counts by size, or cumulative ones, as measured by
       the method.
-    - grouping: which problems are solved together. Default: by their numbers.
+    - whole, int64 array, shape (sizes,): the root's counts, if they are known; the result does not depend on
+      it. Many sizes are made consistent in blocks, and its sums are how many groups each block holds. By
+      default, these numbers are searched for.
     - overwrite: whether `noisy` may be overwritten by the result, which saves the memory of an array.
     - weights, int64 array, shape (levels,): of squares, if the levels' noise differs. Then all sizes are made
       consistent together, which takes twice the memory at 20 million cells.
@@ -137,15 +139,13 @@ def post_process(
     Raises `NotProved` if the answers of the blocks do not fit together; `NotSolved` if the chosen solver
     fails or runs out of time, or the window is too narrow.
     """
-    together = grouping or Grouping()
     regions, sizes = noisy.shape
-    apart = together.blocks and weights is None
-    blocks = method.blocks(regions, sizes, window) if apart else [slice(0, sizes)]
+    blocks = method.blocks(regions, sizes, window) if weights is None else [slice(0, sizes)]
     counts = noisy if overwrite else noisy.copy()
     if method.fitted:
-        fit_regions(counts, places, groups, solve, together.batched)
+        fit_regions(counts, places, groups, solve)
     if len(blocks) > 1:
-        consistent_blocks(method, places, counts, groups, solve, blocks, together.whole)
+        consistent_blocks(method, places, counts, groups, solve, blocks, whole)
         return counts
     model = method.model(places, counts, groups, window, weights)
     try:
@@ -158,21 +158,6 @@ def post_process(
     if not method.consistent:
         answer = np.rint(answer).astype(np.int64)
     return differences(answer) if isinstance(model, CumulativeQIP) else answer
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """Which problems are solved together, if that is known; the counts do not depend on it.
-
-    - batched: whether the fits of many regions are one step. Default: from `fits.BATCHED_FROM` regions on.
-    - blocks: whether many sizes are made consistent in blocks; see `GroupSizeMethod.blocks`.
-    - whole, int64 array, shape (sizes,): the answers for the whole, whose sums over blocks are how many
-      groups each of them holds. By default, these numbers are searched for.
-    """
-
-    batched: bool | None = None
-    blocks: bool = True
-    whole: Ints | None = None
 
 
 def consistent_blocks(
@@ -273,7 +258,7 @@ def _by(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequenc
 
 
 def _by_tables(backend: str, solver: SolverOptions, name: str, model: Model, _: Sequence[str] = ()) -> Step:
-    from solvers.cost_tables import solve_by_tables
+    from hierdp.mechanisms.group_size.cost_tables import solve_by_tables
 
     assert isinstance(model, HierarchyQIP)
     deadline = Deadline.of(name, solver.time_limit)
@@ -294,7 +279,7 @@ def _by_programs(backend: str, deadline: Deadline) -> Divide:
 
 
 def _cells(row: CostTable, values: range, backend: str, deadline: Deadline) -> list[tuple[int, Ints]]:
-    from solvers.cost_tables import by_program
+    from hierdp.mechanisms.group_size.cost_tables import by_program
 
     return by_program(backend, deadline.left())(row, values)  # the time left when the task begins
 
@@ -327,18 +312,15 @@ AT_ONCE = "monotone sizes"
 """How the name of a step of many regions begins."""
 
 
-def fit_regions(
-    counts: Ints, places: Hierarchy, groups: int, solve: Solving, batched: bool | None = None
-) -> None:
+def fit_regions(counts: Ints, places: Hierarchy, groups: int, solve: Solving) -> None:
     """Replace each region's noisy cumulative sizes by counts by size: monotone ones, from 0 to all groups.
 
     The model itself does the rounding of line 3 of the algorithm, which is optimal there.
 
     - counts, int64 or int32 array, shape (nodes, sizes)
-    - batched: whether the fits of many regions are one step. Default: True from `BATCHED_FROM` regions on.
     """
     regions, sizes = counts.shape
-    several = regions >= BATCHED_FROM if batched is None else batched
+    several = regions >= BATCHED_FROM
     cuts = execution.chunks(regions, CELLS_A_TASK // sizes)
     tasks = ((region_names(places, cut), counts[cut], groups) for cut in cuts)
     at = 0

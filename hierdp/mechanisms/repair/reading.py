@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hierdp.counts.hierarchy import Hierarchy, as_names
 from hierdp.errors import InputError, listed
 from hierdp.measurements.measurement import Measurements
-from hierdp.measurements.numbers import numbers
+from hierdp.measurements.table import numbers
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.tables.columns import column_of, text_of
 from hierdp.tables.sources import read, run

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TOGETHER, CELLS = "cells_of_a_step", 30_000
-"""A setting of releases whose steps have several families, and its value. Older ones have a family a step."""
+"""A setting of releases whose steps have several families, and its value. By a chosen or limited solver, each
+family has a step."""
 
 MOST = 400_000
 """Solved steps with more variables in all are saved at once, not kept in memory."""

@@ -60,9 +60,7 @@ def no_flows(settings: Mapping[str, Any], regions: Regions) -> Flows:
 
 def unit_of(settings: Mapping[str, Any]) -> Unit:
     """What one person can change, according to the settings."""
-    trips = settings.get("trips", settings.get("trips_a_person", 1))  # releases of 0.2 have older names
-    distinct = settings.get("distinct", settings.get("all_different", True))
-    return Unit(trips, distinct, "total" in settings)
+    return Unit(settings.get("trips", 1), settings.get("distinct", True), "total" in settings)
 
 
 def neighbours(settings: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from hierdp.mechanisms.solver_options import Deadline, SolverOptions
 from hierdp.record.step import NotProved, NotSolved, Solving, Step, require_proved
 from models import Chebyshev, FixedSum, Model
 from models.arithmetic.arrays import Floats, Ints
-from models.arithmetic.segments import by_segment
+from models.segments import by_segment
 
 if TYPE_CHECKING:
     from solvers import Solution

@@ -5,9 +5,9 @@ function. One random word is the first 64 bits of U. A table holds the first 64 
 A word that is not an edge decides k at once. A word that is an edge is followed by more words, and these are
 compared with more digits of F, until k is certain. So the law is exact: nothing is rounded or cut off.
 
-`laws` has the distribution functions, enclosed rigorously; `inversion` the tables, and the decision by more
-words; `sampler` puts several digits of a large noise together; `random_words` is the source of words. The
-theorems, and the test of each, are in docs/noise.md (Knuth & Yao 1976).
+`laws` has the distribution functions, enclosed rigorously; `sampler` the tables, the decision by more words,
+and noise of several digits; `random_words` is the source of words. The theorems, and the test of each, are in
+docs/noise.md (Knuth & Yao 1976).
 """
 
 VERSION = 1

@@ -33,7 +33,7 @@ from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from hierdp.tables import Flows
 from models import Chebyshev, SparsestChebyshev
 from models.arithmetic.arrays import Ints
-from models.arithmetic.segments import by_segment
+from models.segments import by_segment
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +92,10 @@ def _matrix(flows: DataFrame, data: Flows, said: str) -> Part:
     drawn, panels = plots.figure(15.5, 5.6, panels=3)
     top = float(max(true.max(), released.max(), 2))
     for axes, values, title in zip(panels, (true, released), ("true", "released"), strict=False):
-        image = plots.matrix(axes, values, labels, title, "viridis_r", 1, top)
+        image = _image(axes, values, labels, title, "viridis_r", 1, top)
     drawn.colorbar(image, ax=panels[:2], shrink=0.7, pad=0.01, label="trips (white: none)")
     exact = (true > 0) & (relative == 0)
-    image = plots.matrix(panels[2], np.where(true > 0, np.maximum(relative, 1e-6), 0), labels,
+    image = _image(panels[2], np.where(true > 0, np.maximum(relative, 1e-6), 0), labels,
                          "relative error", "cividis", 1e-4, 1)  # fmt: skip
     drawn.colorbar(
         image, ax=panels[2], shrink=0.7, pad=0.01, label="|released − true| / true (white: no true flow)"
@@ -135,3 +135,21 @@ def _name(region: str, data: Flows) -> str:
     """The name of a finest region, with its state if it is in the United States."""
     state = STATES.get(region[:2])
     return f"{region} ({state})" if state and data.axes[0].levels[0] == "nation" else region
+
+
+def _image(
+    axes: Any, values: Any, labels: list[str], title: str, colours: str, least: float, most: float
+) -> Any:
+    """A matrix as an image with a log colour scale; values that are not positive are white."""
+    from matplotlib.colors import LogNorm
+
+    shown = np.ma.masked_where(~(np.asarray(values, dtype=float) > 0), values)
+    image = axes.imshow(shown, norm=LogNorm(least, most, clip=True), cmap=colours, interpolation="nearest")
+    places = np.arange(len(labels))
+    size = min(7.0, 250 / max(1, len(labels)))
+    axes.set_xticks(places, labels, rotation=90, fontsize=size)
+    axes.set_yticks(places, labels, fontsize=size)
+    axes.tick_params(length=0, pad=1)
+    axes.grid(visible=False)
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+    return image

@@ -9,8 +9,8 @@ from hierdp.data.commuting import FILE
 from hierdp.data.taxi import made_up_taxis, taxi
 from hierdp.errors import InputError
 from hierdp.reproduce.fioretto2019 import experiments, float_solvers, parts, without_total
+from hierdp.reproduce.fioretto2019.parts import taxi_bound
 from hierdp.reproduce.fioretto2019.settings import QUICK, QUICK_NOTE, Settings
-from hierdp.reproduce.fioretto2019.taxi_bound import taxi_bound
 from hierdp.reproduce.runs import present, said
 from hierdp.reproduce.study import Study
 

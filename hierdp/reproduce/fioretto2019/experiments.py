@@ -14,6 +14,7 @@ from hierdp.counts.size_runs import cumulative
 from hierdp.execution import progress
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.group_size import measure, post_process
+from hierdp.mechanisms.group_size.cost_tables import Table, by_program, by_slopes, solve_by_tables
 from hierdp.mechanisms.group_size.post_processing import METHODS, paper_window
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.metrics import group_sizes as metrics
@@ -25,7 +26,6 @@ from hierdp.tables import GroupSizes
 from models import CumulativeQIP, HierarchyQIP
 from models.arithmetic.arrays import Ints
 from solvers import solve
-from solvers.cost_tables import Table, by_program, by_slopes, solve_by_tables
 
 if TYPE_CHECKING:
     from pandas import DataFrame

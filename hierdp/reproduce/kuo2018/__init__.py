@@ -9,8 +9,8 @@ from pathlib import Path
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data import commuting
+from hierdp.data.blocks import FILE, hawaiian
 from hierdp.data.blocks import blocks as blocks_of
-from hierdp.data.hawaiian import FILE, hawaiian
 from hierdp.data.housing import WEST_COAST, housing
 from hierdp.data.taxi import taxi
 from hierdp.reproduce.kuo2018 import experiments, naive_face, parts
@@ -26,7 +26,7 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     """Run the whole reproduction.
 
     `data` is one of the paper's data sets (see `hierdp.data.blocks`), or a folder with ``taxi/`` (see
-    `hierdp.data.taxi`), ``hawaiian/`` (see `hierdp.data.hawaiian`) and ``us-commuting-2009-2013.parquet``.
+    `hierdp.data.taxi`), ``hawaiian/`` (see `hierdp.data.blocks`) and ``us-commuting-2009-2013.parquet``.
     Without them there are no taxis, no Hawaiian data, and the states' shares are synthetic. The same seed
     gives the same numbers.
     """

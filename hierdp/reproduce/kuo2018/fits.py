@@ -11,14 +11,12 @@ from hierdp.record.step import Step
 from models import Isotonic
 from models.arithmetic.arrays import Ints
 
-FITS = ("lowest", "middle", "highest")
-"""The fast path takes the lowest; other solvers return other optima."""
-
 
 def fitted(noisy: Ints, groups: int, fit: str) -> Ints:
-    """An optimal monotone fit of cumulative counts (p = 1): the lowest, the highest, or their rounded mean.
+    """An optimal monotone fit of cumulative counts (p = 1): `fit` is lowest, middle (of the ends) or highest.
 
-    All are optimal, because every fit between two optimal ones is, and rounding keeps it optimal.
+    The fast path takes the lowest; other solvers return other optima. All are optimal, because every fit
+    between two optimal ones is, and rounding keeps it optimal.
     """
     low, high = (np.zeros(0, np.int64),) * 2
     if fit != "highest":

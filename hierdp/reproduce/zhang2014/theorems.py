@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hierdp.analysis.clusters import gaps_to_split
+from hierdp.errors import InputError
 from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering.ahp import ETA, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
-from hierdp.privacy.budget import split
+from hierdp.privacy.budget import check_epsilon, split
 from hierdp.record.step import Step
 from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from hierdp.reproduce.study import Part
@@ -25,7 +26,10 @@ SAMPLES = (0.5, 0.1)
 
 
 def before_sampling(epsilon: float, beta: float) -> float:
-    """The ε of a method on a sample that loses `epsilon` in all: the inverse of `clusters.amplified`."""
+    """The ε of a method on a sample that loses `epsilon` in all.
+
+    By Theorem 4.1, a method of ε on a sample that has each row by chance β loses ln(1 + β(e^ε − 1)).
+    """
     return math.log1p(math.expm1(epsilon) / beta)
 
 
@@ -96,3 +100,44 @@ def _gaps(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float) 
         large = [cluster.size for cluster in clusters if cluster.size > (epsilon / for_sums) ** 2]
         row |= {f"large_{rule}": len(large), f"bins_in_large_{rule}": sum(large)}
     return [row]
+
+
+def gaps_to_split(values: ArrayLike, epsilon: float) -> Ints:
+    """Theorem 5.3: the places where dividing a cluster certainly does not increase its expected error.
+
+    If values j and j + 1 of an ascending cluster of w values differ by at least √(2(w² − w + 1))/(ε₂(w − 1)),
+    then err(C) ≥ err(C₁) + err(C₂) for its first j values and the rest, with err = Σ (value − mean)² +
+    2/(|C|·ε₂²). The condition is sufficient, not necessary.
+
+    Parameters
+    ----------
+    values : array, shape (w,)
+        The cluster, in ascending order.
+    epsilon : float
+        ε₂, for Laplace noise of scale 1/ε₂ on the cluster's sum.
+
+    Returns
+    -------
+    int64 array
+        The numbers j of values before each such gap.
+
+    Raises
+    ------
+    InputError
+        If the values do not ascend, or ε is not a positive number.
+
+    Examples
+    --------
+    >>> gaps_to_split([1, 2, 9, 10], epsilon=0.5).tolist()
+    [2]
+    """
+    cluster = np.asarray(values, dtype=np.float64)
+    epsilon = check_epsilon(epsilon)
+    gaps = np.diff(cluster)
+    if cluster.ndim != 1 or not (gaps >= 0).all():
+        raise InputError("the values of a cluster must be in ascending order")
+    w = cluster.size
+    if w < 2:
+        return np.zeros(0, dtype=np.int64)
+    least = math.sqrt(2 * (w * w - w + 1)) / (epsilon * (w - 1))
+    return np.flatnonzero(gaps >= least).astype(np.int64) + 1

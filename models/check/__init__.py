@@ -1,0 +1,1 @@
+"""How answers are proved: the door by which every number enters."""
