@@ -35,8 +35,8 @@ def two_rows_in_turn(table):
     return table
 
 
-def one_array(part, by=1):
-    """Change an entry of the first array whose name contains `part`, in the last step that has one."""
+def one_array(part, by=1, entries=None):
+    """Change the middle entry, or `entries`, of the first array with `part` in its name, in the last step that has one."""
 
     def change(members):
         for name in sorted(members, reverse=True):
@@ -47,7 +47,7 @@ def one_array(part, by=1):
             for key, array in arrays.items():
                 if part in key and array.size and array.dtype.kind in "iuf":
                     again = array.astype(np.int64 if array.dtype.kind in "iu" else array.dtype)
-                    again.flat[again.size // 2] += by
+                    again.flat[again.size // 2 if entries is None else entries] += by
                     arrays[key] = again
                     stream = io.BytesIO()
                     np.savez(stream, **arrays)
@@ -156,6 +156,7 @@ CHANGES = {
     "the proofs of another release": of_the_other(files.PROOFS),
     "proofs and manifest of another release": of_the_other(files.PROOFS, files.MANIFEST),
     "the manifest of another release": of_the_other(files.MANIFEST),
+    "no report": removed(files.REPORT),
     "a bit of the proofs": a_bit_of_the_proofs,
     "a bit of the CSV file": flipped("released.csv", 0.6),
     "no proofs, and the manifest as it was": lambda folder: in_proofs(
@@ -215,12 +216,22 @@ def another_whole_release(folder):
     shutil.copytree(folder.parent / "other", folder, dirs_exist_ok=True)
 
 
+def left_out(name):
+    """Remove a file, and say in the manifest and in the report that it was left out."""
+
+    def changed(folder):
+        with_report(lambda m: m.update(left_out=[name]))(folder)
+        (folder / name).unlink()
+
+    return changed
+
+
 BY_FINGERPRINT = {
     "another whole release": another_whole_release,
     "another title, and its report": with_report(lambda m: m.update(title="Official")),
     "the version of a library, and the report": with_report(lambda m: m["versions"].update(numpy="0.1")),
-    "proofs left out": removed(files.PROOFS),
-    "report left out": removed(files.REPORT),
+    "proofs left out, as the manifest says": left_out(files.PROOFS),
+    "report left out, as the manifest says": left_out(files.REPORT),
 }
 """Consistent changes: only the fingerprint shows that the release is not the published one."""
 
@@ -232,9 +243,11 @@ PROVED = {
     "a proof disclaimed": manifest(lambda m: m["solved"][-1].update(proved_optimal=False)),
     "steps of the manifest in another order": manifest(lambda m: m["solved"].reverse()),
     "a step of the manifest less": manifest(lambda m: m["solved"].pop()),
-    "a witness": one_array("witness of the answer", 10**6),
+    "a witness": one_array("witness of the answer", 10**6, slice(None)),
+    "proofs left out": removed(files.PROOFS),
 }
-"""Changes for mechanisms that solve problems, if they have the part."""
+"""Changes for mechanisms that solve problems, if they have the part. Every price of a witness is changed: of one alone,
+the reader may bring it back to what its weight allows, and then it proves the answer as before."""
 
 WITH_REGIONS = {
     "a region of another name": edit_text(files.REGIONS, "town1", "town9"),
