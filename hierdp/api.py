@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.option import check_options, keywords_of
+from hierdp.mechanisms.option import check_options
+from hierdp.mechanisms.registry import parts_of
 from hierdp.privacy.account import Account, refuse_uncharged
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
@@ -17,12 +18,15 @@ from hierdp.privacy.noise import ExactNoise, Noise, check_noise
 from hierdp.questions.bias import simulated_errors
 from hierdp.record.release import Release
 
+if TYPE_CHECKING:
+    from hierdp.mechanisms.mechanism import Mechanism
+
 
 def release(
     source: Any,
-    mechanism: str,
+    mechanism: str | Mechanism[Any],
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     noise: Noise | None = None,
     account: Account | None = None,
     without_account: str | None = None,
@@ -36,10 +40,12 @@ def release(
     ----------
     source : path, DataFrame, Arrow or Ibis table
         See `hierdp.tables.read`.
-    mechanism : str
+    mechanism : str or Mechanism
         What to release: "group-size" (groups by size), "top-down" (counts along hierarchies, such as origin
-        and destination), or another of `hierdp.mechanisms.MECHANISMS`.
+        and destination), or another of `hierdp.mechanisms.MECHANISMS`; or its options as a value, such as
+        ``GroupSize(epsilon=1, …)``, with nothing in `epsilon` and `options`.
     epsilon : float
+        The budget.
     noise : Noise, optional
         Exact noise of OpenDP by default. `TabulatedNoise()` is exact as well, and hundreds of times faster
         (docs/noise.md). `SimulatedNoise(seed)` is for experiments: the release is not private.
@@ -58,7 +64,7 @@ def release(
         With `confidence`: it is the probability that all intervals cover, which are wider for it.
     **options
         The mechanism's own options: the columns of the table, the method, the solver. See
-        `hierdp.mechanisms.group_size.from_table`, `hierdp.mechanisms.top_down.from_table`, and so on.
+        `hierdp.mechanisms.group_size.GroupSize`, `hierdp.mechanisms.top_down.from_table`, and so on.
 
     Returns
     -------
@@ -84,23 +90,27 @@ def release(
     >>> result.ledger.private, result.manifest()["all_proved_optimal"]
     (True, True)
     """
-    check_epsilon(epsilon)
+    if isinstance(mechanism, str):
+        if mechanism not in MECHANISMS:
+            raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
+        info = MECHANISMS[mechanism]
+    else:
+        if epsilon is not None or options:
+            raise InputError("epsilon and options are those of the mechanism that is given; give no others")
+        info, epsilon, options = parts_of(mechanism)
+    epsilon = check_epsilon(epsilon)
     check_noise(noise)
-    if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
-        raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
-    # Imported on use, so that one mechanism does not load the others.
-    from_table = MECHANISMS[mechanism].from_table
-    check_options(mechanism, keywords_of(from_table), options)
+    check_options(info.name, info.keywords, options)
     if confidence is not None:
         from hierdp.questions.intervals import check_confidence, with_intervals  # they need SciPy
 
-        check_confidence(MECHANISMS[mechanism], confidence)
+        check_confidence(info, confidence)
     elif simultaneous:
         raise InputError("`simultaneous` says what `confidence` means: give that, such as 0.9")
-    simulating = partial(simulated_errors, MECHANISMS[mechanism])
+    simulating = partial(simulated_errors, info)
     if account is None:
         refuse_uncharged(source, without_account)
-        made: Release = from_table(source, epsilon=epsilon, noise=noise, **options)
+        made = info.release(source, epsilon=epsilon, noise=noise, **options)
         made = replace(made, without_account=without_account, simulating=simulating)
         return made if confidence is None else with_intervals(made, confidence, simultaneous)
     if not isinstance(account, Account):
@@ -110,11 +120,11 @@ def release(
         raise InputError(
             "simulated noise protects nobody, so it cannot be charged to an account; leave out one of the two"
         )
-    loss, data = MECHANISMS[mechanism].loss(epsilon, options), name_of(source)
+    loss, data = info.loss(epsilon, options), name_of(source)
     account.check(loss, data)  # before reading the table, which may be large
-    charging = ChargingNoise(noise or ExactNoise(), lambda: account.charge(loss, mechanism, data))
+    charging = ChargingNoise(noise or ExactNoise(), lambda: account.charge(loss, info.name, data))
     with charging.failing():
-        made = from_table(source, epsilon=epsilon, noise=charging, **options)
+        made = info.release(source, epsilon=epsilon, noise=charging, **options)
         check_charged(made.ledger, loss)
         if confidence is not None:
             made = with_intervals(made, confidence, simultaneous)

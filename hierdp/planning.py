@@ -12,7 +12,7 @@ import numpy as np
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.expected import ERROR, NOISE, Expected
-from hierdp.mechanisms.option import check_options, keywords_of
+from hierdp.mechanisms.option import check_options
 from hierdp.privacy.account import refuse_protected
 from hierdp.privacy.budget import check_epsilon
 
@@ -79,8 +79,8 @@ def plan(
     """
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
-    expected = MECHANISMS[mechanism].expecting
-    keywords = keywords_of(expected)
+    expected = MECHANISMS[mechanism].expected
+    keywords = MECHANISMS[mechanism].planning_keywords
     check_options(mechanism, keywords, options)
     for name, value in options.items():
         if keywords[name].option.form == "table":

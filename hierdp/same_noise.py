@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +90,8 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     checking = None if mechanism is None else mechanism.checking
     if mechanism is None or checking is None or checking.rerun is None or checking.other is None:
         raise InputError(f"no other method starts from the measurements of a release by {name}")
-    takes = [option for option in signature(checking.other).parameters if option not in ("name", "settings")]
-    if strange := [option for option in options if option not in takes]:
-        what = options_listed(takes) if takes else "none"
+    if strange := [option for option in options if option not in checking.takes]:
+        what = options_listed(checking.takes) if checking.takes else "none"
         raise InputError(
             f"`{strange[0]}` is not an option of {mechanism.name}'s post-processing; it takes {what}"
         )
@@ -101,7 +99,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     queries = _queries(release, manifest, checking)
     measure = _Same(release, queries)
     try:
-        method, settings, solving = checking.other(method, manifest["settings"], **options)
+        method, settings, solving = checking.other(method, manifest, **options)
         wanted = {key: value for key, value in manifest.items() if key != "solved"}
         wanted |= {"mechanism": method, "settings": settings}
         steps = Steps(solving)

@@ -12,7 +12,6 @@ import pandas as pd
 import hierdp
 from hierdp import Dates, Hierarchy, Numbers, SimulatedNoise
 from hierdp.mechanisms import MECHANISMS
-from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.registry import REPAIR
 
 BINS = ("0:1", "0:3", "2:5", "1:5", "0:5")
@@ -48,7 +47,7 @@ class Design:
     @property
     def planned(self) -> dict[str, Any]:
         """The options of `hierdp.plan` for the release."""
-        taken = keywords_of(MECHANISMS[self.mechanism].expecting)
+        taken = MECHANISMS[self.mechanism].planning_keywords
         options = {name: value for name, value in self.options.items() if name in taken}
         options |= {"epsilon": self.epsilon, **self.shape}
         return {name: value for name, value in options.items() if value is not None}

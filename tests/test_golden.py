@@ -8,7 +8,6 @@ import pytest
 from hierdp import repair
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.clustering.dawa import WORKLOADS
-from hierdp.mechanisms.option import keywords_of
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
 from hierdp.mechanisms.range_query.plan import BUDGETS
 from hierdp.mechanisms.range_query.post_processing import REPAIRS
@@ -52,7 +51,7 @@ def options_of(mechanism):
     if mechanism == REPAIR.name:
         options = {name: () for name in signature(repair).parameters if name != "source"}
         return options | {"method": [one.name for one in REPAIR.methods]}
-    keywords = keywords_of(MECHANISMS[mechanism].from_table).values()
+    keywords = MECHANISMS[mechanism].keywords.values()
     options = {one.name: one.choices or WORDS.get(one.name, ()) for one in keywords}
     return options | {"method": [one.name for one in MECHANISMS[mechanism].methods]}
 

@@ -17,7 +17,7 @@ from hierdp.errors import InputError, listed
 from hierdp.execution import seal
 from hierdp.measurements.origin import SameNoise
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.description import Mechanism
+from hierdp.mechanisms.description import MechanismInfo
 from hierdp.mechanisms.public import PROTECTED_GROUPS, SEEN_CATEGORIES, SEEN_GROUPS, SEEN_REGIONS
 from hierdp.privacy.budget import ONE_PERSON, ONE_ROW, Ledger, Spend, bound_of
 from hierdp.record.files import MEASUREMENTS, REPORT
@@ -92,7 +92,7 @@ def check_expected(
         return
     neighbours, wrong = checking.neighbours, ""
     if callable(neighbours):
-        neighbours = neighbours(manifest["settings"])
+        neighbours = neighbours(manifest)
     if manifest["standard_errors"] != standard_errors(table, budget):
         wrong = "the manifest's claim on standard errors is wrong"
     if budget["neighbouring_relation"] != neighbours:
@@ -121,7 +121,7 @@ def _person(manifest: Mapping[str, Any], checking: Checking) -> str:
     rows_of = checking.rows_of_a_person
     if person["spends_are_for"] != (ONE_ROW if rows_of is None else ONE_PERSON):
         return f"the sensitivities of this mechanism are not for {person['spends_are_for']}"
-    if rows_of is not None and person["rows"] != rows_of(manifest["settings"]):
+    if rows_of is not None and person["rows"] != rows_of(manifest):
         return f"the sensitivities are not those of a person with up to {person['rows']} rows"
     return ""
 
@@ -186,7 +186,7 @@ def check_same_noise(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Chec
 
 
 def check_shape(
-    table: DataFrame, manifest: Mapping[str, Any], regions: Regions, mechanism: Mechanism | None
+    table: DataFrame, manifest: Mapping[str, Any], regions: Regions, mechanism: MechanismInfo | None
 ) -> Iterator[CheckResult]:
     """Check the layout of a table over regions; one of bins must have no regions.
 

@@ -16,8 +16,8 @@ from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.release import without
 from hierdp.cli.sources import Input, files_read, from_tables, refuse_tables, with_public
-from hierdp.mechanisms import MECHANISMS, Mechanism
-from hierdp.mechanisms.option import Keyword, keywords_of
+from hierdp.mechanisms import MECHANISMS, MechanismInfo
+from hierdp.mechanisms.option import Keyword
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ class CompareCommand(click.Command):
         return [*(one for one in shared if one.opts or one.name not in own), *own.values()]
 
 
-def _mechanisms(args: Sequence[str]) -> list[Mechanism]:
+def _mechanisms(args: Sequence[str]) -> list[MechanismInfo]:
     """The mechanisms of the methods that are named in these arguments."""
     from hierdp.evaluation.compare import mechanism_of, the_question
 
@@ -63,9 +63,9 @@ def _mechanisms(args: Sequence[str]) -> list[Mechanism]:
     return list({mechanism.name: mechanism for mechanism in by_method.values()}.values())
 
 
-def _keywords(mechanism: Mechanism) -> Mapping[str, Keyword]:
+def _keywords(mechanism: MechanismInfo) -> Mapping[str, Keyword]:
     """The options of a mechanism but its method."""
-    return {name: one for name, one in keywords_of(mechanism.from_table).items() if name != "method"}
+    return {name: one for name, one in mechanism.keywords.items() if name != "method"}
 
 
 METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(

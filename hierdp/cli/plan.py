@@ -20,22 +20,21 @@ from hierdp.cli.forms import arguments_of, flags_of, with_flags
 from hierdp.cli.recommend import KINDS, command_of_kind
 from hierdp.cli.release import command_of
 from hierdp.cli.sources import PUBLIC, refuse_tables, with_public
-from hierdp.mechanisms import MECHANISMS, Mechanism
-from hierdp.mechanisms.option import keywords_of
+from hierdp.mechanisms import MECHANISMS, MechanismInfo
 from hierdp.privacy.account import refuse_protected
 
 
-def _options(mechanism: Mechanism) -> list[click.Parameter]:
+def _options(mechanism: MechanismInfo) -> list[click.Parameter]:
     """The options of all mechanisms, those that this one declares, and, hidden, those of its release.
 
     A plan takes whatever `hierdp release` takes, so that the same line can be planned first; what it does not
     need is named, and not read.
     """
-    own = [*shared.params, *flags_of(keywords_of(mechanism.expecting))]
+    own = [*shared.params, *flags_of(mechanism.planning_keywords)]
     return [*own, *of_release(mechanism, own)]
 
 
-def of_release(mechanism: Mechanism, own: Sequence[click.Parameter]) -> list[click.Parameter]:
+def of_release(mechanism: MechanismInfo, own: Sequence[click.Parameter]) -> list[click.Parameter]:
     """The options of a mechanism's release that a plan has not, all optional and hidden."""
     taken = {text for one in own for text in (one.name, *one.opts)}
     found = []
@@ -93,7 +92,7 @@ def analyzed(context: click.Context, /, bins: str | None, out: Path | None, **gi
 
 
 @cache
-def _command_of(mechanism: Mechanism) -> click.Command:
+def _command_of(mechanism: MechanismInfo) -> click.Command:
     name = mechanism.name
     if name == "range-query":
         return LazyCommand(name, analyzed, analyze.help, _options_of_analyze)
@@ -164,7 +163,7 @@ def shared(
         if file is not None and file.exists() and not overwrite:
             raise InputError(f"{file} exists; choose another file, or add --overwrite")
     refuse_tables(context, {**given, "public": public})
-    keywords = keywords_of(mechanism.expecting)
+    keywords = mechanism.planning_keywords
     options = arguments_of(keywords, given, context.get_parameter_source)
     if (most := given.get("most_per_row") or given.get("rows_per_person")) is not None:
         options.setdefault("trips" if "trips" in keywords else "rows_per_person", most)

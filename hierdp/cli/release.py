@@ -16,14 +16,13 @@ from hierdp.cli.common import NOT_PRIVATE, WARNING, console, exact_number, noise
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
-from hierdp.mechanisms import MECHANISMS, Mechanism
-from hierdp.mechanisms.option import keywords_of
+from hierdp.mechanisms import MECHANISMS, MechanismInfo
 from hierdp.reports.solved import count_proved
 
 
-def _options(mechanism: Mechanism) -> list[click.Parameter]:
+def _options(mechanism: MechanismInfo) -> list[click.Parameter]:
     """The options of all mechanisms, then those that this one declares."""
-    own = flags_of(keywords_of(mechanism.from_table))
+    own = flags_of(mechanism.keywords)
     taken = {flag for one in own for flag in one.opts}
     of_all = [without(one, taken) for one in shared.params]
     # What must be given comes first, and what all mechanisms have comes last.
@@ -40,7 +39,7 @@ def without(option: click.Parameter, taken: set[str]) -> click.Parameter:
 
 
 @cache
-def command_of(mechanism: Mechanism) -> LazyCommand:
+def command_of(mechanism: MechanismInfo) -> LazyCommand:
     """The command of a mechanism, made once."""
     options = partial(_options, mechanism)
     return LazyCommand(mechanism.name, shared.callback, _help(mechanism.help), options)
@@ -130,7 +129,7 @@ def shared(
     # The folder is made before any noise is drawn, so that any problem with it is found first.
     with ExitStack() as outside, folder.appearing(out, overwrite, files_read(context)) as aside:
         budget = check_epsilon(exact_number(epsilon))
-        options = arguments_of(keywords_of(mechanism.from_table), given, context.get_parameter_source)
+        options = arguments_of(mechanism.keywords, given, context.get_parameter_source)
         if simulate is not None:
             screen.print(NOT_PRIVATE, style=WARNING)
         asked = CONFIDENCE if confidence is None and simultaneous else confidence or None

@@ -15,8 +15,8 @@ from hierdp.api import name_of
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
-from hierdp.mechanisms import MECHANISMS, Mechanism
-from hierdp.mechanisms.option import check_options, keywords_of
+from hierdp.mechanisms import MECHANISMS, MechanismInfo
+from hierdp.mechanisms.option import check_options
 from hierdp.privacy.account import Entry, refuse_protected
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
@@ -117,9 +117,7 @@ def compare(
         if not any(name in each for each in own.values()):
             raise InputError(f"{listed(own)} {'takes' if len(own) == 1 else 'take'} no `{name}`")
     for method, mechanism in by_method.items():
-        check_options(
-            mechanism.name, keywords_of(mechanism.from_table), {**own[mechanism.name], "method": method}
-        )
+        check_options(mechanism.name, mechanism.keywords, {**own[mechanism.name], "method": method})
     table, own = run(read(source)), {name: _in_memory(name, each, public) for name, each in own.items()}
     how = next(iter(by_method.values())).compared
     reading = {name: value for each in own.values() for name, value in each.items() if name in how.reading}
@@ -149,7 +147,7 @@ class _Drawing(Exception):
 
 
 def _refuse_early(
-    method: str, mechanism: Mechanism, table: Any, epsilon: float, options: Mapping[str, Any]
+    method: str, mechanism: MechanismInfo, table: Any, epsilon: float, options: Mapping[str, Any]
 ) -> None:
     """Begin a release and stop at its first draw, so that what is refused is refused before any run.
 
@@ -161,7 +159,7 @@ def _refuse_early(
 
     noise = ChargingNoise(SimulatedNoise(0), stop)
     try:
-        mechanism.from_table(table, epsilon=epsilon, noise=noise, method=method, **options)
+        mechanism.release(table, epsilon=epsilon, noise=noise, method=method, **options)
     except _Drawing:
         pass
     except InputError as refused:
@@ -185,7 +183,7 @@ def one_run(
     first, *others = methods
     mechanism = mechanism_of(first)
     noise = _TimedNoise(seed_for(seed, first, epsilon, number))
-    made = mechanism.from_table(table, epsilon=epsilon, noise=noise, method=first, **own[mechanism.name])
+    made = mechanism.release(table, epsilon=epsilon, noise=noise, method=first, **own[mechanism.name])
     seconds = time.perf_counter() - noise.began
     found = [(first, made, seconds)]
     for method in others:
@@ -236,7 +234,7 @@ class _TimedNoise(SimulatedNoise):
         return super().choose(scores, query, sensitivity, epsilon)
 
 
-def mechanism_of(method: str) -> Mechanism:
+def mechanism_of(method: str) -> MechanismInfo:
     """The mechanism that has a method, also one given by level: ``Hg x Hc x Hc``.
 
     Raises `InputError` if there is none.
@@ -249,7 +247,7 @@ def mechanism_of(method: str) -> Mechanism:
     raise InputError(unknown_name(method, known, "no method"))
 
 
-def the_question(by_method: Mapping[str, Mechanism]) -> str:
+def the_question(by_method: Mapping[str, MechanismInfo]) -> str:
     """The question that all methods answer.
 
     Raises `InputError` if they answer different ones.
@@ -267,17 +265,17 @@ def _in_words(options: Mapping[str, Any]) -> str:
     return json.dumps(dict(options), default=repr, ensure_ascii=False)
 
 
-def _own(mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
+def _own(mechanism: MechanismInfo, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a mechanism takes."""
     if "method" in options:
         raise InputError("give the methods as a list (`methods`), not one method")
-    keywords = keywords_of(mechanism.from_table)
+    keywords = mechanism.keywords
     return {name: value for name, value in options.items() if name in keywords}
 
 
 def _in_memory(name: str, options: Mapping[str, Any], public: str | None) -> dict[str, Any]:
     """The options, with the rows of tables that are given by name, for workers on other machines."""
-    keywords, found = keywords_of(MECHANISMS[name].from_table), dict(options)
+    keywords, found = MECHANISMS[name].keywords, dict(options)
     for option, value in options.items():
         if value is not None and keywords[option].option.form == "table":
             refuse_protected(value, public)

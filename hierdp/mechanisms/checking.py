@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.layout import Regions
@@ -13,6 +14,8 @@ from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from hierdp.mechanisms.mechanism import Mechanism
 
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
@@ -30,27 +33,49 @@ class Checking:
     - rerun: runs the mechanism's function with what answers its queries and solves its models, and returns
       the table and the settings. The manifest lacks `solved` if its method is not that of the release (see
       `other`). May raise `hierdp.measurements.measuring.Differs`.
-    - neighbours: the neighbouring relation; if it depends on the settings, it is a function of these. None if
-      nothing is measured: then the manifest has no budget, and claims no privacy.
+    - neighbours: the neighbouring relation; if it depends on the release, it is a function of the manifest.
+      None if nothing is measured: then the manifest has no budget, and claims no privacy.
     - rounded: the methods whose answers need not be optimal among whole counts; `rerun` checks their
       rounding.
-    - rows_of_a_person: gives the number of rows of a person that the sensitivities cover, from the settings;
+    - rows_of_a_person: gives the number of rows of a person that the sensitivities cover, from the manifest;
       None if neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are
       for one row.
-    - other: from the name of another method, the release's settings, and options of the post-processing by
+    - other: from the name of another method, the release's manifest, and options of the post-processing by
       name: the method as a manifest names it, the settings for `rerun` and what solves the models. Raises
       `InputError` if there is no such method, or it takes no such option. None if no two methods start from
       the same measurements.
+    - takes: these options of the post-processing.
     """
 
     shape: Callable[[DataFrame, Manifest, Regions], str]
     rerun: Rerun
-    neighbours: str | Callable[[Settings], str] | None = None
+    neighbours: str | Callable[[Manifest], str] | None = None
     rounded: Collection[str] = ()
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None
     other: Other | None = None
+    takes: Collection[str] = ()
 
     @property
     def measures(self) -> bool:
         """Whether anything is measured."""
         return self.neighbours is not None
+
+
+def checking_of(kind: type[Mechanism[Any]]) -> Checking:
+    """That of a mechanism whose options are a class."""
+    from hierdp.mechanisms.mechanism import other_method, rerun
+
+    return Checking(
+        kind.shape,
+        partial(rerun, kind),
+        neighbours=lambda manifest: kind.of(manifest).unit.neighbours,
+        rounded=kind.ROUNDED,
+        rows_of_a_person=None if kind.BY_ROW else partial(_rows_of_a_unit, kind),
+        other=partial(other_method, kind),
+        takes=kind.OF_THE_REPAIR,
+    )
+
+
+def _rows_of_a_unit(kind: type[Mechanism[Any]], manifest: Manifest) -> int | None:
+    unit = kind.of(manifest).unit
+    return None if unit.replaced else unit.rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
     from hierdp.mechanisms.intervals import Intervals
+    from hierdp.mechanisms.mechanism import Mechanism
+    from hierdp.mechanisms.option import Keyword
     from hierdp.mechanisms.truth import TruthReader
+    from hierdp.privacy.noise import Noise
     from hierdp.record.case import Case
+    from hierdp.record.release import Release
     from hierdp.record.written import Written
 
 
@@ -36,7 +41,7 @@ class MethodInfo:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class MechanismInfo:
     """A kind of release. Each package of a mechanism has one, named ``MECHANISM``.
 
     Attributes
@@ -44,8 +49,11 @@ class Mechanism:
     name : str
         The name for `hierdp release` and `hierdp.release`.
     module : str
-        A module whose ``from_table(source, *, epsilon, noise, …)`` makes the release, and declares the
-        options in its signature (`hierdp.mechanisms.option`). It is loaded on first use.
+        The module of the rest, which is loaded on first use: of the class `value`; without one, of a function
+        ``from_table(source, *, epsilon, noise, …)`` that makes the release, and declares the options in its
+        signature (`hierdp.mechanisms.option`).
+    value : str or type, optional
+        The class, or its name in `module`, whose values are releases' options: `hierdp.mechanisms.Mechanism`.
     releases, guarantee, neighbours : str
         What it publishes, its guarantee, and its neighbouring tables.
     methods : tuple of MethodInfo
@@ -60,18 +68,15 @@ class Mechanism:
 
     Notes
     -----
-    All else is found by its name in a module of the package, or the module itself, and loaded on first use:
+    The class has all that follows from the options. Some is found by its name in a module of the package, or
+    in the module itself, and loaded on first use:
 
-    - ``checking.CHECKING``: what `hierdp check` needs. Without it, budgets and tables of its releases are not
-      checked against the mechanism.
     - ``audit.CASES``: what `hierdp audit` runs.
-    - ``expected.expected(*, epsilon, …)``: what to expect of a release without data, as
-      `hierdp.mechanisms.expected.Expected`; its signature declares the options of `hierdp plan`.
     - ``truth.TRUTH``: how releases are compared with true counts.
-    - ``bootstrap.bootstrap(table, manifest, regions, noise)``: a second release that takes the counts of one
-      as the truth, of up to ``bootstrap.MOST_SIMULATED`` rows, for what the report says of small counts; and
-      ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
-    - ``intervals.intervals(release)``: the intervals of its counts, `hierdp.mechanisms.intervals.Intervals`.
+    - ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
+
+    A mechanism without a class has ``checking.CHECKING``, ``expected.expected(*, epsilon, …)``,
+    ``bootstrap.bootstrap(table, manifest, regions, noise)`` and ``intervals.intervals(release)`` besides.
     """
 
     name: str
@@ -80,6 +85,7 @@ class Mechanism:
     guarantee: str
     neighbours: str
     methods: tuple[MethodInfo, ...]
+    value: str | type[Mechanism[Any]] | None = None
     released_as: str | None = None
     truth: str | None = None
     help: str = ""
@@ -92,10 +98,46 @@ class Mechanism:
         return getattr(import_module(own) if there else package, name, None)
 
     @property
+    def kind(self) -> type[Mechanism[Any]] | None:
+        """The class whose values are releases' options."""
+        if not isinstance(self.value, str):
+            return self.value
+        kind: type[Mechanism[Any]] = getattr(import_module(self.module), self.value)
+        return kind
+
+    @property
+    def declaring(self) -> Callable[..., Any]:
+        """What declares and documents the options of a release: the class, or ``from_table``."""
+        function: Callable[..., Any] = self.kind or import_module(self.module).from_table
+        return function
+
+    @property
+    def keywords(self) -> Mapping[str, Keyword]:
+        """The options of a release, in the order of the help."""
+        from hierdp.mechanisms.option import keywords_of
+
+        return keywords_of(self.declaring)
+
+    def release(self, source: Any, *, epsilon: float, noise: Noise | None = None, **options: Any) -> Release:
+        """Measure the true counts of a table, and repair the noisy ones."""
+        made: Release
+        if self.kind is None:
+            made = import_module(self.module).from_table(source, epsilon=epsilon, noise=noise, **options)
+        else:
+            from hierdp.mechanisms.mechanism import release
+
+            made = release(self.declaring(epsilon=epsilon, **options), source, noise)
+        return made
+
+    @property
     def checking(self) -> Checking | None:
         """What `hierdp check` needs for its releases, if it is defined."""
-        found: Checking | None = self.part("checking", "CHECKING")
-        return found
+        if self.kind is None:
+            found: Checking | None = self.part("checking", "CHECKING")
+            return found
+        from hierdp.mechanisms.checking import checking_of
+
+        return checking_of(self.kind)
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -124,20 +166,44 @@ class Mechanism:
         return any(name == method.name for method in self.methods)
 
     @property
-    def expecting(self) -> Callable[..., Expected]:
-        """The function that gives what to expect of a release without data."""
-        function: Callable[..., Expected] = self.part("expected", "expected")
-        return function
+    def planning_keywords(self) -> Mapping[str, Keyword]:
+        """The options of a plan, in the order of the help."""
+        if self.kind is None:
+            from hierdp.mechanisms.option import keywords_of
+
+            return keywords_of(self.part("expected", "expected"))
+        from hierdp.mechanisms.mechanism import planning_keywords
+
+        return planning_keywords(self.kind)
+
+    def expected(self, *, epsilon: float, **options: Any) -> Expected:
+        """What to expect of a release without data."""
+        found: Expected
+        if self.kind is None:
+            found = self.part("expected", "expected")(epsilon=epsilon, **options)
+        else:
+            from hierdp.mechanisms.mechanism import plan
+
+            found = plan(self.kind, epsilon=epsilon, **options)
+        return found
 
     @property
     def released_again(self) -> Any:
         """The function that takes a release's counts as the truth and releases them again; or None."""
-        return self.part("bootstrap", "bootstrap")
+        if self.kind is None or not self.kind.MOST_SIMULATED:
+            return self.part("bootstrap", "bootstrap")
+        from hierdp.mechanisms.mechanism import release_again
+
+        return partial(release_again, self.kind)
 
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        return int(self.part("bootstrap", "MOST_SIMULATED") or 0)
+        return (
+            int(self.part("bootstrap", "MOST_SIMULATED") or 0)
+            if self.kind is None
+            else self.kind.MOST_SIMULATED
+        )
 
     @property
     def bounds(self) -> Any:
@@ -145,9 +211,14 @@ class Mechanism:
         return self.part("bootstrap", "bounds")
 
     @property
-    def intervals(self) -> Any:
+    def intervals(self) -> Callable[[Written], Intervals] | None:
         """The function that gives the intervals for sums of a release's counts; None if none are known."""
-        return self.part("intervals", "intervals")
+        if self.kind is None:
+            found: Callable[[Written], Intervals] | None = self.part("intervals", "intervals")
+            return found
+        from hierdp.mechanisms.mechanism import Mechanism, intervals_of
+
+        return None if self.kind.intervals is Mechanism.intervals else partial(intervals_of, self.kind)
 
     def intervals_of(self, release: Written) -> Intervals:
         """The intervals for sums of a release's counts.
@@ -159,17 +230,12 @@ class Mechanism:
         """
         if self.intervals is None:
             raise InputError(f"there are no intervals for releases of {self.name}")
-        found: Intervals = self.intervals(release)
-        return found
-
-    @property
-    def from_table(self) -> Callable[..., Any]:
-        """The function that makes the release."""
-        function: Callable[..., Any] = import_module(self.module).from_table
-        return function
+        return self.intervals(release)
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
         """The most that a release with these options costs; ε, or ρ with a δ, without a ``loss_of``."""
+        if self.kind is not None:
+            return self.kind.without_table(epsilon=epsilon, **options).loss
         own = getattr(import_module(self.module), "loss_of", None)
         if own is None:
             whom, delta = whom_in(options), options.get("delta")

@@ -1,4 +1,4 @@
-"""The options of a mechanism, declared once, as the keywords of its ``from_table``."""
+"""The options of a mechanism, declared once: as the fields of its class, or the keywords of a function."""
 
 from __future__ import annotations
 
@@ -107,18 +107,22 @@ class Keyword:
         return get_args(self.type)[0] if get_origin(self.type) is Sequence else None
 
 
-@cache
-def keywords_of(from_table: Callable[..., Any]) -> Mapping[str, Keyword]:
-    """The keywords of a mechanism's function, in order, without those that all mechanisms have.
+def keywords_of(declaring: Callable[..., Any]) -> Mapping[str, Keyword]:
+    """The keywords of a mechanism's function or class, in order, without those that all mechanisms have.
 
     >>> def count(source, *, epsilon, column: Annotated[str | None, Option("Of what.")] = None): ...
     >>> keywords_of(count)["column"]
     Keyword(name='column', type=<class 'str'>, default=None, option=Option(help='Of what.', ...
     """
-    hints = get_type_hints(from_table, include_extras=True)
+    return _declared(declaring)
+
+
+@cache
+def _declared(declaring: Callable[..., Any]) -> Mapping[str, Keyword]:
+    hints = get_type_hints(declaring, include_extras=True)
     return {
         name: _keyword(name, hints.get(name, Any), parameter.default)
-        for name, parameter in signature(from_table).parameters.items()
+        for name, parameter in signature(declaring).parameters.items()
         if parameter.kind is Parameter.KEYWORD_ONLY and name not in COMMON
     }
 

@@ -269,14 +269,19 @@ def check_delta(delta: Any) -> float:
 
 
 class Allowed(NamedTuple):
-    """What the measurements of a release may cost together, for one row.
+    """What the measurements of a release may cost together, for one row, or for what sensitivities are for.
 
-    - loss: ε, or ρ under zCDP.
+    - loss: ε, or ρ under zCDP, which `conversion` makes of `epsilon` and `delta`.
     - noise: double-geometric for ε, discrete Gaussian for ρ.
+    - threshold: the rule of thresholds; see `Ledger`.
     """
 
     loss: float
     noise: str = GEOMETRIC
+    epsilon: float = math.nan
+    delta: float = 0.0
+    conversion: str = TIGHTER
+    threshold: str = EXACT
 
     def sensitivity(self, changed: int) -> float:
         """The sensitivity of numbers of which one row changes so many, each by 1: in L1 norm, or in L2."""
@@ -284,7 +289,7 @@ class Allowed(NamedTuple):
 
     def part(self, loss: float) -> Allowed:
         """A part of it, with the same noise."""
-        return Allowed(loss, self.noise)
+        return self._replace(loss=loss)
 
     @classmethod
     def of(cls, epsilon: float, delta: float | None = None, rows: int = 1) -> Allowed:
@@ -294,13 +299,15 @@ class Allowed(NamedTuple):
         """
         epsilon = check_epsilon(epsilon)
         if delta is None:
-            return cls(of_one_row(epsilon, rows))
-        return cls(of_one_row(rho_of(epsilon, check_delta(delta)), steps(rows, zcdp=True)), GAUSSIAN)
+            return cls(of_one_row(epsilon, rows), GEOMETRIC, epsilon)
+        rho = of_one_row(rho_of(epsilon, check_delta(delta)), steps(rows, zcdp=True))
+        return cls(rho, GAUSSIAN, epsilon, delta)
 
     @classmethod
     def stated(cls, budget: Mapping[str, Any]) -> Allowed:
         """That of a manifest's budget, which is for one row."""
-        return cls(budget["rho"], GAUSSIAN) if "rho" in budget else cls(budget["epsilon"])
+        loss, noise = (budget["rho"], GAUSSIAN) if "rho" in budget else (budget["epsilon"], GEOMETRIC)
+        return cls(loss, noise, budget["epsilon"], budget["delta"], *rules_of(budget))
 
 
 def steps(rows: int, *, zcdp: bool) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierdp.counts.rows import frame_of
-from hierdp.mechanisms import Mechanism
+from hierdp.mechanisms import MechanismInfo
 from hierdp.privacy.noise import SimulatedNoise
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ CLASSES = (0, 1, 10, 100, 1000)
 """The least counts of the classes of size; the last has no upper end."""
 
 
-def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | None:
+def simulated_errors(mechanism: MechanismInfo, made: Release) -> dict[str, Any] | None:
     """Mean errors of the finest counts by size, in second releases whose true counts are the released ones.
 
     Post-processing: only the release is used. The method, the budget and the law of the noise are its own,
@@ -32,7 +32,7 @@ def simulated_errors(mechanism: Mechanism, made: Release) -> dict[str, Any] | No
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : MechanismInfo
     made : Release
 
     Returns

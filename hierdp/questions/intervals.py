@@ -13,7 +13,7 @@ from hierdp.counts.rows import frame_of, with_ends
 from hierdp.counts.size_table import CONFIDENCE, ENDS, Ends, covering
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.execution import progress
-from hierdp.mechanisms import Mechanism
+from hierdp.mechanisms import MechanismInfo
 from hierdp.mechanisms.intervals import (
     REST,
     Estimate,
@@ -124,7 +124,7 @@ def table_of(release: Written, confidence: float, simultaneous: bool = False) ->
     return frame_of(with_ends(release.table, _ends(release, confidence, simultaneous, Step.solve)))
 
 
-def check_confidence(mechanism: Mechanism, confidence: float) -> None:
+def check_confidence(mechanism: MechanismInfo, confidence: float) -> None:
     """Refuse a confidence that is none, or a mechanism without intervals, before noise is drawn.
 
     Raises

@@ -36,7 +36,7 @@ def two_rows_in_turn(table):
 
 
 def one_array(part, by=1, entries=None):
-    """Change the middle entry, or `entries`, of the first array with `part` in its name, in the last step that has one."""
+    """Change the middle entry, or `entries`, of the first array like `part` in the last step with one."""
 
     def change(members):
         for name in sorted(members, reverse=True):
@@ -246,8 +246,8 @@ PROVED = {
     "a witness": one_array("witness of the answer", 10**6, slice(None)),
     "proofs left out": removed(files.PROOFS),
 }
-"""Changes for mechanisms that solve problems, if they have the part. Every price of a witness is changed: of one alone,
-the reader may bring it back to what its weight allows, and then it proves the answer as before."""
+"""Changes for mechanisms that solve problems, if they have the part. Every price of a witness is
+changed: one alone, the reader may bring back to what its weight allows; it proves the answer then."""
 
 WITH_REGIONS = {
     "a region of another name": edit_text(files.REGIONS, "town1", "town9"),

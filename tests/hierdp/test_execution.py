@@ -419,7 +419,7 @@ def few(engines):
 
 RELEASES = {
     "M_c^dp": lambda: group_size(sizes(), 1.0, SimulatedNoise(3), "M_c^dp"),
-    "M_dp^OP": lambda: group_size(tiny(), 8.0, SimulatedNoise(3), "M_dp^OP", SolverOptions(window=3)),
+    "M_dp^OP": lambda: group_size(tiny(), 8.0, SimulatedNoise(3), "M_dp^OP", window=3),
     "InfTDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3)),
     "TDA": lambda: top_down(trips(), 1.0, 1e-8, SimulatedNoise(3), "TDA", solver=SolverOptions("highs")),
 }

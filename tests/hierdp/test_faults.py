@@ -93,11 +93,11 @@ def test_a_release_refuses_a_solver_that_behaves_badly(way):
 @pytest.mark.parametrize(
     "job",
     [
-        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H", solver),
-        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H^r", solver),
-        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_c", solver),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H", backend=solver.backend),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_H^r", backend=solver.backend),
+        lambda solver: group_size(sizes(), 1.0, SimulatedNoise(1), "M_c", backend=solver.backend),
         lambda solver: group_size(
-            sizes(), 9.0, SimulatedNoise(1), "M_dp^OP", SolverOptions(solver.backend, window=2)
+            sizes(), 9.0, SimulatedNoise(1), "M_dp^OP", backend=solver.backend, window=2
         ),
         lambda solver: top_down(trips(), 1.0, 1e-8, SimulatedNoise(1), "TDA_inf", solver=solver),
     ],

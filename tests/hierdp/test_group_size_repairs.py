@@ -44,8 +44,8 @@ def repaired(noisy, places, groups, name, solver=None):
 @pytest.mark.parametrize("name", METHODS)
 def test_each_is_a_release_of_whole_counts_of_the_right_total(name):
     sizes = data(1, sizes=2)
-    solver = SolverOptions(window=12) if name == "M_dp^OP" else None
-    made = group_size(sizes, 3.0, SimulatedNoise(1), name, solver)
+    solver = {"window": 12} if name == "M_dp^OP" else {}
+    made = group_size(sizes, 3.0, SimulatedNoise(1), name, **solver)
     counts = made.table["groups"].to_numpy().reshape(sizes.counts.shape)
     assert made.mechanism == name
     assert counts.dtype == np.int64
@@ -113,17 +113,17 @@ def test_the_paper_s_window():
 @pytest.mark.parametrize(
     ("method", "solver", "said"),
     [
-        ("M_X", SolverOptions(), "no method 'M_X'; did you mean 'M_c' or 'M_H'? There are 'M_H'"),
-        ("M_c^dp", SolverOptions(backend="cp-sat"), "M_c^dp takes no backend; it takes window"),
-        ("M_c", SolverOptions(window=3), "M_c takes no window"),
-        ("M_H", SolverOptions(window=-1), "window is -1"),
-        ("M_H", SolverOptions(time_limit=0.0), "time_limit is 0.0"),
-        ("M_H", SolverOptions(backend="cplex-2"), "cplex-2"),
+        ("M_X", {}, "no method 'M_X'; did you mean 'M_c' or 'M_H'? There are 'M_H'"),
+        ("M_c^dp", {"backend": "cp-sat"}, "M_c^dp takes no backend; it takes window"),
+        ("M_c", {"window": 3}, "M_c takes no window"),
+        ("M_H", {"window": -1}, "window is -1"),
+        ("M_H", {"time_limit": 0.0}, "time_limit is 0.0"),
+        ("M_H", {"backend": "cplex-2"}, "cplex-2"),
     ],
 )
 def test_bad_options_are_refused_before_any_noise(method, solver, said):
     with pytest.raises(InputError) as refused:
-        group_size(data(0), 1.0, Undrawn(), method, solver)
+        group_size(data(0), 1.0, Undrawn(), method, **solver)
     assert said in str(refused.value)
 
 
@@ -132,12 +132,12 @@ def test_a_solver_that_does_not_finish_is_reported():
     places = hierarchy([[0] * 30])
     sizes = GroupSizes(places, places.tree.sum_up(rng.integers(0, 99, (30, 60))))
     with pytest.raises(NotSolved, match=r"highs: (time_limit|feasible); (\w.*; )?give it more time \("):
-        group_size(sizes, 0.1, SimulatedNoise(0), "M_c", SolverOptions(time_limit=0.01))
+        group_size(sizes, 0.1, SimulatedNoise(0), "M_c", time_limit=0.01)
 
 
 def test_a_window_without_an_answer_is_the_window_s_fault():
     """It was once reported as a bug of hierdp ("please report this")."""
     noise = SimulatedNoise(1)
     with pytest.raises(NotSolved, match=r"has no answer: .* choose a wider window than 1, or none") as none:
-        group_size(data(1), 0.01, noise, "M_H^dp", SolverOptions(window=1))
+        group_size(data(1), 0.01, noise, "M_H^dp", window=1)
     assert none.value.status == "infeasible"

@@ -41,10 +41,13 @@ def commands(command, path=()):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_release_takes_a_seed(mechanism):
-    parameters = inspect.signature(MECHANISMS[mechanism].from_table).parameters
-    assert not [name for name in parameters if names_a_seed(name)]
-    assert parameters["noise"].default is None  # None means exact noise
-    assert parameters["noise"].annotation == "Noise | None"
+    assert not [name for name in MECHANISMS[mechanism].keywords if names_a_seed(name)]
+
+
+def test_noise_is_exact_by_default():
+    noise = inspect.signature(hierdp.release).parameters["noise"]
+    assert noise.default is None
+    assert noise.annotation == "Noise | None"
 
 
 def test_no_command_that_releases_takes_a_seed():

@@ -17,7 +17,7 @@ from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import Keyword, Option, check_options, documented, keywords_of
 from hierdp.mechanisms.registry import PACKAGES
 
-KEYWORDS = {name: keywords_of(mechanism.from_table) for name, mechanism in MECHANISMS.items()}
+KEYWORDS = {name: mechanism.keywords for name, mechanism in MECHANISMS.items()}
 EACH = [(name, keyword) for name, keywords in KEYWORDS.items() for keyword in keywords]
 
 
@@ -36,7 +36,7 @@ def help_of(mechanism):
 def test_every_option_is_described_in_python(mechanism, name):
     keyword = KEYWORDS[mechanism][name]
     assert len(keyword.option.help.split()) > 3
-    described = words(inspect.getdoc(MECHANISMS[mechanism].from_table))
+    described = words(inspect.getdoc(MECHANISMS[mechanism].declaring))
     assert words(keyword.option.help) in described
 
 
@@ -93,20 +93,20 @@ def test_python_takes_what_is_declared(mechanism):
     said = str(refused.value)
     assert said.startswith(f"{mechanism} takes no no_such_option; it takes ")
     assert said.partition("it takes ")[2].split(", ") == list(keywords)
-    parameters = inspect.signature(MECHANISMS[mechanism].from_table).parameters
+    parameters = inspect.signature(MECHANISMS[mechanism].declaring).parameters
     assert list(keywords) == [name for name in parameters if name not in ("source", "epsilon", "noise")]
     for name, keyword in keywords.items():
         assert keyword.default is parameters[name].default
 
 
 def test_every_form_is_known():
-    planned = [keywords_of(mechanism.expecting) for mechanism in MECHANISMS.values()]
+    planned = [mechanism.planning_keywords for mechanism in MECHANISMS.values()]
     forms = {one.option.form for keywords in (*KEYWORDS.values(), *planned) for one in keywords.values()}
     assert forms - {None} == set(FORMS)
 
 
 def test_signatures_show_plain_types():
-    shown = {name: str(inspect.signature(mechanism.from_table)) for name, mechanism in MECHANISMS.items()}
+    shown = {name: str(inspect.signature(mechanism.declaring)) for name, mechanism in MECHANISMS.items()}
     assert "max_size: 'int', " in shown["group-size"]
     assert not [name for name, text in shown.items() if "Annotated" in text or "Option" in text]
 

@@ -42,7 +42,8 @@ def released(mechanism, method, limit):
         given = 1.0, 0.01, SimulatedNoise(0), method
         return top_down.top_down(TRIPS, *given, solver=SolverOptions(backend, limit))
     window = 3 if method == "M_dp^OP" else None
-    return group_size.group_size(SIZES, 2.0, SimulatedNoise(0), method, SolverOptions(backend, limit, window))
+    solver = {"backend": backend, "time_limit": limit, "window": window}
+    return group_size.group_size(SIZES, 2.0, SimulatedNoise(0), method, **solver)
 
 
 @pytest.fixture

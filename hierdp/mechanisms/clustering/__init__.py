@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import PERSON, Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import PERSON, MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
@@ -33,7 +33,7 @@ Searches by word, with a public list of all words:
       --count searches --epsilon 0.5 --out words
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="clustering",
     module=__name__,
     releases="a histogram, of one or more dimensions, by clusters of bins",

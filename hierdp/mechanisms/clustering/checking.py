@@ -57,4 +57,13 @@ def axes_of(table: DataFrame, saved: list[Mapping[str, Any]]) -> list[Axis]:
     return found
 
 
-CHECKING = Checking(shape_of_bins, rerun=rerun, neighbours=PERSON, other=other)
+def _other(name: str, manifest: Mapping[str, Any], **options: Any) -> Any:
+    return other(name, manifest["settings"], **options)
+
+
+CHECKING = Checking(
+    shape_of_bins,
+    rerun=rerun,
+    neighbours=PERSON,
+    other=_other,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import ENTITY, Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import ENTITY, MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.count_of_counts.mechanism import (
@@ -40,7 +40,7 @@ Taxis by number of trips, without a known bound; all taxis have a trip, and thei
       --no-empty-groups --epsilon 1 --out released
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="count-of-counts",
     module=__name__,
     releases="how many groups have each size, sizes to 100,000 and beyond, in every region",

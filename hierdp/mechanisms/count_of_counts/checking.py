@@ -77,6 +77,14 @@ def other(
     return plan.name, kept, Step.solve
 
 
+def _other(name: str, manifest: Mapping[str, Any], **options: Any) -> Any:
+    return other(name, manifest["settings"], **options)
+
+
 CHECKING = Checking(
-    shape_of_sizes, rerun=rerun, other=other, neighbours=lambda settings: neighbours_of(plan_in(settings))
+    shape_of_sizes,
+    rerun=rerun,
+    other=_other,
+    takes=("merge",),
+    neighbours=lambda manifest: neighbours_of(plan_in(manifest["settings"])),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import ENTITY, Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import ENTITY, MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.group_size.mechanism import from_table, group_size, m_c_dp, measure
+    from hierdp.mechanisms.group_size.mechanism import GroupSize, group_size, m_c_dp, measure
     from hierdp.mechanisms.group_size.post_processing import post_process
 
-__all__ = ["MECHANISM", "from_table", "group_size", "m_c_dp", "measure", "post_process"]
+__all__ = ["MECHANISM", "GroupSize", "group_size", "m_c_dp", "measure", "post_process"]
 
 FIORETTO = "Fioretto & Van Hentenryck 2019"
 
@@ -37,7 +37,7 @@ People in a database, with tables of all households (including empty ones) and o
       --prefixes state=2,county=5 --max-size 20 --epsilon 1 --out released
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="group-size",
     module=__name__,
     releases="how many groups have each size, in every region",
@@ -52,6 +52,7 @@ MECHANISM = Mechanism(
         MethodInfo("M_H^r", "HierarchyQIP, relaxed and rounded", f"{FIORETTO}, §5"),
         MethodInfo("M_dp^OP", "CostTable, HierarchyQIP", f"{FIORETTO}, §6"),
     ),
+    value="GroupSize",
     truth="hierdp.mechanisms.size_truth",
     help=HELP,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.size_audit import read_cases
-from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import DELTA, EPSILON, FIRST_OF_SIZE_1, LARGE, ZCDP, Case, regions
 from hierdp.record.release import Release
@@ -23,16 +22,8 @@ def _group_sizes(*rows: list[int]) -> GroupSizes:
     return GroupSizes(places, np.asarray(places.tree.sum_up(np.array(rows))))
 
 
-def _run(
-    data: GroupSizes,
-    noise: Noise,
-    method: str,
-    epsilon: float,
-    backend: str | None = None,
-    delta: float | None = None,
-    shares: Sequence[float] | None = None,
-) -> Release:
-    return group_size(data, epsilon, noise, method, SolverOptions(backend=backend), delta, shares=shares)
+def _run(data: GroupSizes, noise: Noise, **options: Any) -> Release:
+    return group_size(data, noise=noise, **options)
 
 
 def _cases() -> Iterator[Case]:

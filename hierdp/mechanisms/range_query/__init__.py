@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import PERSON, Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import PERSON, MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query
@@ -37,7 +37,7 @@ People by county, measured along the hierarchy of states and counties, in whole 
       --region-levels state,county --method "H_tree^c" --repair whole --epsilon 1 --out counties
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="range-query",
     module=__name__,
     releases="a histogram, of one or more dimensions, that answers ranges, with standard errors",

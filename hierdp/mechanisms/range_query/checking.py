@@ -91,4 +91,14 @@ def _rounded_alike(made: DataFrame, table: DataFrame) -> DataFrame:
     return made
 
 
-CHECKING = Checking(shape_of_bins, rerun=rerun, neighbours=PERSON, other=other)
+def _other(name: str, manifest: Mapping[str, Any], **options: Any) -> Any:
+    return other(name, manifest["settings"], **options)
+
+
+CHECKING = Checking(
+    shape_of_bins,
+    rerun=rerun,
+    neighbours=PERSON,
+    other=_other,
+    takes=("repair",),
+)

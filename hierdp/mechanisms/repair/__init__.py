@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.repair.mechanism import Repair, repair
 
 __all__ = ["MECHANISM", "Repair", "repair"]
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="repair",
     module=f"{__name__}.mechanism",
     releases="counts that somebody else has noised or estimated, made consistent",

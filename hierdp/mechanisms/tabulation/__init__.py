@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.tabulation.mechanism import from_table, loss_of, tabulate
@@ -38,7 +38,7 @@ The same by a plan, with the whole budget by level and query, and combinations t
 The rows of a query of files or of a database are given by --sql, since --query is what to measure.
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="tabulation",
     module=__name__,
     releases="tables of several attributes for every region, with invariants and bounds",

@@ -89,15 +89,26 @@ def other(
     return name, kept if backend is None else {**kept, "backend": backend}, solving_of(solver)
 
 
-def neighbours(settings: Mapping[str, Any]) -> str:
+def neighbours(manifest: Mapping[str, Any]) -> str:
     """The neighbouring relation, in words."""
-    return unit_of(settings).neighbours(plan_of(settings["plan"]).invariants)
+    return unit_of(manifest["settings"]).neighbours(plan_of(manifest["settings"]["plan"]).invariants)
 
 
-def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
+def rows_of_a_person(manifest: Mapping[str, Any]) -> int | None:
     """The number of rows of a person, if persons join or leave; None if one is replaced."""
-    unit = unit_of(settings)
+    unit = unit_of(manifest["settings"])
     return None if unit.bounded else unit.rows
 
 
-CHECKING = Checking(shape, rerun=rerun, neighbours=neighbours, rows_of_a_person=rows_of_a_person, other=other)
+def _other(name: str, manifest: Mapping[str, Any], **options: Any) -> Any:
+    return other(name, manifest["settings"], **options)
+
+
+CHECKING = Checking(
+    shape,
+    rerun=rerun,
+    neighbours=neighbours,
+    rows_of_a_person=rows_of_a_person,
+    other=_other,
+    takes=("backend", "time_limit"),
+)

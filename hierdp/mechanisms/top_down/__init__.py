@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import TRIP, Mechanism, MethodInfo, member
+from hierdp.mechanisms.description import TRIP, MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.top_down.levels import Level, refinements
@@ -47,7 +47,7 @@ protected; the zones and hours with rides are published:
       --regions-from-data --trips 20 --unbounded --epsilon 1 --delta 1e-8 --out released
 """
 
-MECHANISM = Mechanism(
+MECHANISM = MechanismInfo(
     name="top-down",
     module=__name__,
     releases="origin/destination counts, or any counts along hierarchies",

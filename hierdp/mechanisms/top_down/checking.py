@@ -63,14 +63,14 @@ def unit_of(settings: Mapping[str, Any]) -> Unit:
     return Unit(settings.get("trips", 1), settings.get("distinct", True), "total" in settings)
 
 
-def neighbours(settings: Mapping[str, Any]) -> str:
+def neighbours(manifest: Mapping[str, Any]) -> str:
     """The neighbouring relation, in words."""
-    return unit_of(settings).neighbours
+    return unit_of(manifest["settings"]).neighbours
 
 
-def rows_of_a_person(settings: Mapping[str, Any]) -> int | None:
+def rows_of_a_person(manifest: Mapping[str, Any]) -> int | None:
     """The number of rows of a person, if neighbours are unbounded; None if a person is replaced."""
-    unit = unit_of(settings)
+    unit = unit_of(manifest["settings"])
     return None if unit.bounded else unit.trips
 
 
