@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hierdp.errors import InputError, unknown_name
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import check_options
-from hierdp.mechanisms.registry import parts_of
+from hierdp.mechanisms.own import parts_of
 from hierdp.privacy.account import Account, refuse_uncharged
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise, check_charged
@@ -111,7 +111,7 @@ def release(
     if account is None:
         refuse_uncharged(source, without_account)
         made = info.release(source, epsilon=epsilon, noise=noise, **options)
-        made = replace(made, without_account=without_account, simulating=simulating)
+        made = replace(made, without_account=without_account, simulating=simulating, own_mechanism=info.own)
         return made if confidence is None else with_intervals(made, confidence, simultaneous)
     if not isinstance(account, Account):
         raise InputError(f"account must be an Account(path), not {type(account).__name__}")
@@ -129,7 +129,8 @@ def release(
         if confidence is not None:
             made = with_intervals(made, confidence, simultaneous)
     charge = charging.entry
-    return replace(made, charge=charge, without_account=without_account, simulating=simulating)
+    made = replace(made, charge=charge, without_account=without_account)
+    return replace(made, simulating=simulating, own_mechanism=info.own)
 
 
 def name_of(source: Any) -> str | None:

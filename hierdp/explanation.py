@@ -119,7 +119,9 @@ def _explained(manifest: Mapping[str, Any], signed: bool) -> Explanation:
 
 
 def _about(manifest: Mapping[str, Any], releases: str) -> Section:
-    lines = [f"This folder contains {releases}, made by the method {manifest['mechanism']} of hierdp."]
+    own = manifest.get("own_mechanism")
+    by = "hierdp" if own is None else f"{own['class']}, which is not part of hierdp"
+    lines = [f"This folder contains {releases}, made by the method {manifest['mechanism']} of {by}."]
     if manifest.get("created"):
         lines.append(f"It was made at {manifest['created']} by the clock of the machine that made it.")
     if manifest.get("note"):

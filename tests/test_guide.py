@@ -57,22 +57,30 @@ def commands(text):
         yield command, shown
 
 
-def ran(command):
+IN_A_SHELL = "add-mechanism"
+"""The page whose commands load code, so that each needs a process of its own."""
+
+
+def ran(command, apart=False):
     """Output and exit status of a command; hierdp runs in this process, to save the time of its import."""
     program, *arguments = shlex.split(command)
-    if program == "hierdp" and not re.search(r"[|>]", command):
+    if program == "hierdp" and not apart and not re.search(r"[|>]", command):
         done = CliRunner().invoke(main, arguments)
-        # A busy machine has lines of progress that the page does not show.
-        return re.sub(r"^.*: [\d,]+ of [\d,]+ done.*\n", "", done.output, flags=re.MULTILINE), done.exit_code
+        return but_for_progress(done.output), done.exit_code
     path = f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH;"
     done = subprocess.run(path + command, shell=True, text=True, capture_output=True, check=False)
-    return done.stdout + but_for_compiling(done.stderr), done.returncode
+    return done.stdout + but_for_progress(but_for_compiling(done.stderr)), done.returncode
+
+
+def but_for_progress(output):
+    """A busy machine has lines of progress that the page does not show."""
+    return re.sub(r"^.*: [\d,]+ of [\d,]+ done.*\n", "", output, flags=re.MULTILINE)
 
 
 def console(example):
     """Run all commands of a block; a command that shows an error must fail."""
     for command, shown in commands(example.parsed):
-        output, status = ran(command)
+        output, status = ran(command, Path(example.path).stem == IN_A_SHELL)
         alike = doctest.OutputChecker().check_output(shown or "...", output, ALIKE)
         message = f"{example.path}:{example.line}: {command}\n{output}"
         assert alike, f"{message}\nis not\n{shown}"

@@ -30,6 +30,7 @@ from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import aligned, same_rows
 from hierdp.errors import InputError
 from hierdp.execution import seal
+from hierdp.mechanisms.description import MechanismInfo
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
@@ -41,6 +42,8 @@ from hierdp.versions import version_of
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from pandas import DataFrame
+
+    from hierdp.mechanisms.mechanism import Mechanism
 
 __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
@@ -61,6 +64,7 @@ def check(
     limit: int | None = None,
     public_key: str | Path | None = None,
     account: str | Path | None = None,
+    mechanism: type[Mechanism[Any]] | None = None,
 ) -> list[CheckResult]:
     """Check a written release from its files alone.
 
@@ -79,6 +83,8 @@ def check(
     account : path, optional
         The data set's account. If given, a release fails unless the account records it as written, with its
         fingerprint and cost.
+    mechanism : type, optional
+        The class of a mechanism outside of hierdp, which made the release. Its code is run.
 
     Returns
     -------
@@ -106,6 +112,10 @@ def check(
     whole = None if fingerprint is None else _digits(fingerprint)
     key = None if public_key is None else signature.public_key(public_key)
     ledger = None if account is None else Path(account)
+    if mechanism is not None:
+        from hierdp.mechanisms.own import describe
+
+        describe(mechanism)
     return _on_trust(list(_checks(Path(path), whole, limit, key, ledger)))
 
 
@@ -166,6 +176,7 @@ def _checks(
     checking = None if mechanism is None else mechanism.checking
     refuse_or_announce(manifest, table, given or written.justified(folder))
     yield from _check_version(manifest)
+    yield from _check_own(manifest, mechanism)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
         ("manifest", lambda: check_entries(manifest)),
         ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
@@ -197,6 +208,30 @@ def _check_version(manifest: Any) -> Iterator[CheckResult]:
     if made != ours:
         why = f"made by hierdp {made}, checked by {ours}: this may explain differences"
         yield CheckResult("version", OPEN, why)
+
+
+def _check_own(manifest: Any, mechanism: MechanismInfo | None) -> Iterator[CheckResult]:
+    """Say whose word the sensitivities of a user's own mechanism are, and compare its file's digest."""
+    stated = manifest.get("own_mechanism") if isinstance(manifest, Mapping) else None
+    own = None if mechanism is None else mechanism.own
+    if stated is None and own is None:
+        return
+    if not isinstance(stated, Mapping) or set(stated) != {"class", "sha256"}:
+        yield CheckResult("mechanism", FAILS, "the manifest does not name its class and the digest")
+    elif mechanism is None:
+        name = f"{stated['class']}, which is not part of hierdp"
+        yield CheckResult("mechanism", OPEN, f"{name}: read its code, then give --mechanism to run it")
+    elif own is None:
+        yield CheckResult("mechanism", FAILS, f"it is hierdp's own, not {stated['class']}")
+    elif own == stated and own["sha256"] is None:
+        yield CheckResult(
+            "mechanism", OPEN, f"{own['class']} is in no file: nothing says it is the same"
+        )
+    elif own["sha256"] != stated["sha256"]:
+        yield CheckResult("mechanism", FAILS, f"{own['class']} is not the file that made it, by its digest")
+    else:
+        why = f"{own['class']}, as when it was made; what one person changes in a query is its author's word"
+        yield CheckResult("mechanism", HOLDS, why)
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:

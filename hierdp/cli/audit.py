@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, console, grid, with_sampler
+from hierdp.cli.common import WARNING, console, grid, with_mechanism, with_sampler
 from hierdp.cli.engine import spread
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--exact", is_flag=True,
               help="Use exact noise, as in a release. Default: simulated noise.")  # fmt: skip
 @with_sampler
+@with_mechanism
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Seed of simulated noise.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",

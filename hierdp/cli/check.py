@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import WARNING, console, grid, with_limit
+from hierdp.cli.common import WARNING, console, grid, with_limit, with_mechanism
 
 if TYPE_CHECKING:
     from hierdp.checking.result import CheckResult
@@ -40,6 +40,7 @@ RELIED_ON = (
               help="What --export writes: proofs.txt for the checker of docs/theorem, or a VIPR 1.1 "
               "certificate for each problem.")  # fmt: skip
 @with_limit
+@with_mechanism
 def check(
     release: Path, fingerprint: str | None, public_key: Path | None, account: Path | None,
     folder: Path | None, form: str, limit: int | None,

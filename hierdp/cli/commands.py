@@ -29,12 +29,18 @@ MODULES = {
 class Commands(Mapping[str, click.Command]):
     """Commands by name, each made when it is used."""
 
-    def __init__(self, names: Collection[str], make: Callable[[str], click.Command]) -> None:
-        self._names, self._make = names, make
+    def __init__(
+        self,
+        names: Collection[str],
+        make: Callable[[str], click.Command],
+        named: Callable[[str], str] = lambda name: name,
+    ) -> None:
+        """With `named`, which gives the name of a command for what is typed."""
+        self._names, self._make, self._named = names, make, named
 
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self._names:
-            raise KeyError(name)
+    def __getitem__(self, typed: str) -> click.Command:
+        if (name := self._named(typed)) not in self._names:
+            raise KeyError(typed)
         return self._make(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -133,6 +133,30 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 """Control characters of ASCII and Latin-1, line separators, direction marks, and lone surrogates."""
 
 
+def named_mechanism(typed: str) -> str:
+    """The name of a mechanism for what is typed; a user's own one is loaded."""
+    from hierdp.mechanisms import own
+    from hierdp.mechanisms.registry import MECHANISMS
+
+    return own.load(typed).name if typed not in MECHANISMS and own.is_own(typed) else typed
+
+
+def with_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --mechanism, which loads a user's own mechanism before anything else."""
+
+    def load(_: click.Context, _option: click.Parameter, typed: str | None) -> None:
+        if typed is not None:
+            from hierdp.mechanisms import own
+
+            own.load(typed)
+
+    words = "Your own mechanism (see docs/guide/add-mechanism.md). Its code is run."
+    option = click.option(
+        "--mechanism", metavar="FILE.py:CLASS", is_eager=True, expose_value=False, callback=load, help=words
+    )
+    return option(command)
+
+
 def with_limit(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --limit, a limit on the memory and time for reading a release; it is passed on in bytes."""
     words = (

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hierdp.cli.common import OVERWRITE, SEED, columns, console, number, print_frame
+from hierdp.cli.common import (
+    OVERWRITE,
+    SEED,
+    columns,
+    console,
+    named_mechanism,
+    number,
+    print_frame,
+    with_mechanism,
+)
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.release import without
@@ -50,17 +59,24 @@ def _mechanisms(args: Sequence[str]) -> list[MechanismInfo]:
     """The mechanisms of the methods that are named in these arguments."""
     from hierdp.evaluation.compare import mechanism_of, the_question
 
-    named = None
-    for at, text in enumerate(args):
-        if text == "--methods" and at + 1 < len(args):
-            named = args[at + 1]
-        elif text.startswith("--methods="):
-            named = text.partition("=")[2]
-    if named is None:
+    if (own := _value_of("--mechanism", args)) is not None:
+        named_mechanism(own)
+    if (named := _value_of("--methods", args)) is None:
         return []
     by_method = {method: mechanism_of(method) for method in columns(named)}
     the_question(by_method)
     return list({mechanism.name: mechanism for mechanism in by_method.values()}.values())
+
+
+def _value_of(flag: str, args: Sequence[str]) -> str | None:
+    """The last value of a flag."""
+    value = None
+    for at, text in enumerate(args):
+        if text == flag and at + 1 < len(args):
+            value = args[at + 1]
+        elif text.startswith(f"{flag}="):
+            value = text.partition("=")[2]
+    return value
 
 
 def _keywords(mechanism: MechanismInfo) -> Mapping[str, Keyword]:
@@ -89,6 +105,7 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @click.option("--account", type=Input(path_type=Path), metavar="FILE",
               help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
 @with_public
+@with_mechanism
 @click.option("--same-noise", is_flag=True, help="All methods of a run start from the same noisy answers, so "
               "that only their post-processing differs. They must measure the same.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,

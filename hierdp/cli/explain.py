@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from hierdp.cli.common import printing, visible, with_limit
+from hierdp.cli.common import printing, visible, with_limit, with_mechanism
 
 
 @click.command()
 @click.argument("release", type=click.Path(path_type=Path))
 @with_limit
+@with_mechanism
 def explain(release: Path, limit: int | None) -> None:
     """Say on one page, for the person who signs, what RELEASE promises.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from hierdp.cli.analyze import analyze
 from hierdp.cli.axes import sizes_of
 from hierdp.cli.commands import Commands, LazyCommand
-from hierdp.cli.common import console, print_frame
+from hierdp.cli.common import console, named_mechanism, print_frame
 from hierdp.cli.forms import arguments_of, flags_of, with_flags
 from hierdp.cli.recommend import KINDS, command_of_kind
 from hierdp.cli.release import command_of
@@ -104,7 +104,20 @@ def _made(name: str) -> click.Command:
     return command_of_kind(name) if name in KINDS else _command_of(MECHANISMS[name])
 
 
-@click.group(commands=Commands([*MECHANISMS, *KINDS], _made))
+class _Planned(Collection[str]):
+    """The mechanisms, those that were loaded included, and the kinds of tables."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in MECHANISMS or name in KINDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*MECHANISMS, *KINDS))
+
+    def __len__(self) -> int:
+        return len(MECHANISMS) + len(KINDS)
+
+
+@click.group(commands=Commands(_Planned(), _made, named_mechanism))
 def plan() -> None:
     """What to expect of a release, without data: its noise, and errors where mathematics gives them.
 

@@ -12,7 +12,16 @@ import click
 
 from hierdp.cli.app import complete
 from hierdp.cli.commands import Commands, LazyCommand
-from hierdp.cli.common import NOT_PRIVATE, WARNING, console, exact_number, noise, print_frame, with_sampler
+from hierdp.cli.common import (
+    NOT_PRIVATE,
+    WARNING,
+    console,
+    exact_number,
+    named_mechanism,
+    noise,
+    print_frame,
+    with_sampler,
+)
 from hierdp.cli.engine import spread
 from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
@@ -51,9 +60,9 @@ def _help(text: str) -> str:
     return "\n\n".join(f"\b\n{one}" if "\n  " in one else one for one in paragraphs)
 
 
-@click.group(commands=Commands(MECHANISMS, lambda name: command_of(MECHANISMS[name])))
+@click.group(commands=Commands(MECHANISMS, lambda name: command_of(MECHANISMS[name]), named_mechanism))
 def release() -> None:
-    """Release your own table, by one of the mechanisms below."""
+    """Release your own table, by one of the mechanisms below, or by your own: FILE.py:CLASS."""
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import OVERWRITE, columns, console, number
+from hierdp.cli.common import OVERWRITE, columns, console, number, with_mechanism
 from hierdp.cli.sources import with_public
 from hierdp.errors import InputError
 
@@ -73,6 +73,7 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
                    "errors.")  # fmt: skip
 @click.option("--simultaneous", is_flag=True, help="As of `hierdp release`.")
 @with_public
+@with_mechanism
 @click.option("--csv-safe", is_flag=True, help="As of `hierdp release`: names that a spreadsheet would run "
               "as a formula are marked in the CSVs.")  # fmt: skip
 def repair(

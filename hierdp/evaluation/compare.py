@@ -117,7 +117,7 @@ def compare(
         if not any(name in each for each in own.values()):
             raise InputError(f"{listed(own)} {'takes' if len(own) == 1 else 'take'} no `{name}`")
     for method, mechanism in by_method.items():
-        check_options(mechanism.name, mechanism.keywords, {**own[mechanism.name], "method": method})
+        check_options(mechanism.name, mechanism.keywords, {**own[mechanism.name], **mechanism.by(method)})
     table, own = run(read(source)), {name: _in_memory(name, each, public) for name, each in own.items()}
     how = next(iter(by_method.values())).compared
     reading = {name: value for each in own.values() for name, value in each.items() if name in how.reading}
@@ -159,7 +159,7 @@ def _refuse_early(
 
     noise = ChargingNoise(SimulatedNoise(0), stop)
     try:
-        mechanism.release(table, epsilon=epsilon, noise=noise, method=method, **options)
+        mechanism.release(table, epsilon=epsilon, noise=noise, **mechanism.by(method), **options)
     except _Drawing:
         pass
     except InputError as refused:
@@ -183,7 +183,9 @@ def one_run(
     first, *others = methods
     mechanism = mechanism_of(first)
     noise = _TimedNoise(seed_for(seed, first, epsilon, number))
-    made = mechanism.release(table, epsilon=epsilon, noise=noise, method=first, **own[mechanism.name])
+    made = mechanism.release(
+        table, epsilon=epsilon, noise=noise, **mechanism.by(first), **own[mechanism.name]
+    )
     seconds = time.perf_counter() - noise.began
     found = [(first, made, seconds)]
     for method in others:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -62,6 +62,8 @@ class MechanismInfo:
     truth : str, optional
         The module whose ``TRUTH`` says how releases are compared with true counts, if it is another
         mechanism's.
+    own : mapping, optional
+        Of a mechanism outside of hierdp: what a manifest says of where it is from (`hierdp.mechanisms.own`).
     help : str
         Help for `hierdp release NAME --help`: a summary, what a user needs to know, and examples with
         indented commands.
@@ -89,6 +91,7 @@ class MechanismInfo:
     released_as: str | None = None
     truth: str | None = None
     help: str = ""
+    own: Mapping[str, str | None] | None = field(default=None, hash=False)
 
     def part(self, module: str, name: str) -> Any:
         """What a module of its package, or the module itself, has of that name; None if there is none."""
@@ -154,6 +157,10 @@ class MechanismInfo:
             If that is not defined.
         """
         found = self.part("truth", "TRUTH") if self.truth is None else import_module(self.truth).TRUTH
+        if found is None and self.kind is not None:
+            from hierdp.mechanisms.truth import reader_of
+
+            found = reader_of(self.kind)
         if found is None:
             raise InputError(f"releases of {self.name} cannot be compared with true counts")
         reader: TruthReader = found
@@ -164,6 +171,10 @@ class MechanismInfo:
         if self.released_as is not None:
             return re.fullmatch(self.released_as, name) is not None
         return any(name == method.name for method in self.methods)
+
+    def by(self, method: str) -> dict[str, str]:
+        """The option that chooses a method; none, if there is only one."""
+        return {"method": method} if "method" in self.keywords else {}
 
     @property
     def planning_keywords(self) -> Mapping[str, Keyword]:

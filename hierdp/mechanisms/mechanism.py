@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -15,6 +17,8 @@ from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure, Measuring
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.expected import (
+    LEVEL,
+    NAME,
     Expected,
     Largest,
     LevelWeights,
@@ -32,9 +36,10 @@ from hierdp.privacy.budget import Allowed, Ledger, check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.noise import ExactNoise, Noise
+from hierdp.record.case import Case
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
-from hierdp.record.step import NotProved, Solving
+from hierdp.record.step import NotProved, Solving, Step
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.intervals import Intervals
@@ -67,13 +72,18 @@ class Mechanism(Generic[Facts]):
     method: str
 
     NAME: ClassVar[str]
-    """For `hierdp release` and accounts."""
-    METHODS: ClassVar[Mapping[str, Any]]
-    """By name: each with the options that it `takes`, and what solves its models, `solving(options)`."""
+    """For `hierdp release` and accounts. Default: the name of the class, in lower case with dashes."""
+    METHODS: ClassVar[Mapping[str, Any]] = {}
+    """By name: each with the options that it `takes`, and what solves its models, `solving(options)`.
+
+    A mechanism without methods has no option `method`; its releases have its name.
+    """
     SETTINGS: ClassVar[Sequence[str]] = ()
     """The options in a manifest's settings, which have their names."""
     RELATION: ClassVar[str | None] = None
     """The neighbouring relation, if it is not one of trips."""
+    REPLACED: ClassVar[bool] = False
+    """Whether the relation replaces a unit, rather than adding or removing one."""
     BY_ROW: ClassVar[bool] = True
     """Whether sensitivities are those of one row, and a unit's loss follows by group privacy."""
     COUNTED: ClassVar[str] = "count"
@@ -89,6 +99,7 @@ class Mechanism(Generic[Facts]):
     MOST_SIMULATED: ClassVar[int] = 0
     """The most rows of a release whose errors the report simulates by second releases (`truth_of`)."""
     PLANNED: ClassVar[type[Planned]]
+    """The options of a plan."""
     NOTES: ClassVar[Sequence[str]] = ()
     """What is known of released counts without data, for a plan."""
 
@@ -98,6 +109,10 @@ class Mechanism(Generic[Facts]):
         clash = [name for name in own if "ClassVar" not in str(own[name]) and hasattr(Mechanism, name)]
         if clash:
             raise TypeError(f"{cls.__name__}: no option can have the name of a method, {clash[0]!r}")
+        if "NAME" not in cls.__dict__:
+            cls.NAME = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+        if not cls.METHODS:
+            cls.method = cls.NAME
 
     # What a mechanism says.
 
@@ -106,7 +121,7 @@ class Mechanism(Generic[Facts]):
 
         Raises `InputError` if one is missing.
         """
-        raise NotImplementedError
+        return Public({}, {})
 
     def read(self, source: Any) -> Any:
         """The true counts of a table."""
@@ -125,7 +140,7 @@ class Mechanism(Generic[Facts]):
 
     def regions_of(self, facts: Facts) -> Regions:
         """The regions of a release, by axis."""
-        raise NotImplementedError
+        return {}
 
     def queries(self, facts: Facts, allowed: Allowed) -> list[Query]:
         """What may be measured: all there is, if some queries depend on earlier answers."""
@@ -140,7 +155,7 @@ class Mechanism(Generic[Facts]):
     @staticmethod
     def shape(table: Any, manifest: Mapping[str, Any], regions: Regions) -> str:
         """What is wrong with a table's columns, levels and regions, in words; empty if nothing is."""
-        raise NotImplementedError
+        return ""
 
     def truth_of(self, facts: Facts, table: Any) -> Any:
         """A release's counts as if they were true, as queries take them: for second releases."""
@@ -155,7 +170,7 @@ class Mechanism(Generic[Facts]):
     @property
     def chosen(self) -> Any:
         """The method; raises `InputError` if there is none of that name, or it takes no such option."""
-        return checked(self.method, self.solver, self.METHODS)
+        return self.METHODS and checked(self.method, self.solver, self.METHODS)
 
     @property
     def solver(self) -> SolverOptions:
@@ -165,7 +180,7 @@ class Mechanism(Generic[Facts]):
     @property
     def solving(self) -> Solving:
         """What solves the models."""
-        solving: Solving = self.chosen.solving(self.solver)
+        solving: Solving = self.chosen.solving(self.solver) if self.METHODS else Step.solve
         return solving
 
     @property
@@ -174,7 +189,9 @@ class Mechanism(Generic[Facts]):
         names = "person", "rows_per_person", "most_per_row"
         persons: dict[str, Any] = {name: getattr(self, name, None) for name in names}
         counts = getattr(self, self.COUNTED, None)
-        return PrivacyUnit.of(**persons, counts=counts, relation=self.RELATION, by_row=self.BY_ROW)
+        return PrivacyUnit.of(
+            **persons, counts=counts, relation=self.RELATION, by_row=self.BY_ROW, replaced=self.REPLACED
+        )
 
     @property
     def allowed(self) -> Allowed:
@@ -213,7 +230,9 @@ class Mechanism(Generic[Facts]):
         options["epsilon"] = budget["epsilon"]
         if "delta" in known:
             options["delta"] = budget["delta"] or None
-        return cls.without_table(**{**options, "method": manifest["mechanism"], **changes})
+        if cls.METHODS:
+            options["method"] = manifest["mechanism"]
+        return cls.without_table(**{**options, **changes})
 
     @classmethod
     def without_table(cls, **options: Any) -> Self:
@@ -254,6 +273,7 @@ class Mechanism(Generic[Facts]):
             tuple(notes),
             self.epsilon,
             answers=mechanism.answers_per_count,
+            at=tuple(name for name in (NAME, LEVEL) if not rows or name in rows[0]),
             noise=allowed.noise,
             plan=shares,
         )
@@ -274,44 +294,55 @@ class Mechanism(Generic[Facts]):
 class Planned:
     """The options of `hierdp plan`: its fields, and those of the release that `OF_THE_RELEASE` names."""
 
-    OF_THE_RELEASE: ClassVar[Sequence[str]] = ()
+    OF_THE_RELEASE: ClassVar[Sequence[str] | None] = None
+    """By default, all that a manifest has, `delta`, `method` and `shares`."""
 
     optimize: LevelWeights = None
     largest: Largest = False
     rows_per_person: RowsOfAPerson = 1
 
+    @classmethod
+    def of_the_release(cls, kind: type[Mechanism[Any]]) -> Sequence[str]:
+        """The options of the release that a plan takes."""
+        if cls.OF_THE_RELEASE is not None:
+            return cls.OF_THE_RELEASE
+        return [name for name in keywords_of(kind) if name in (*kind.SETTINGS, "delta", "method", "shares")]
+
     def facts(self, mechanism: Any) -> Any:
-        """The public facts of a table of this shape."""
-        raise NotImplementedError
+        """The public facts of a table of this shape; None if the queries follow from the options alone."""
 
     def allowed(self, mechanism: Mechanism[Any]) -> Allowed:
         """The budget of the measurements, for what their sensitivities are for."""
         return Allowed.of(mechanism.epsilon, getattr(mechanism, "delta", None), self.rows_per_person)
 
 
+Mechanism.PLANNED = Planned
+
+
 def planning_keywords(kind: type[Mechanism[Any]]) -> dict[str, Keyword]:
     """The options of a plan, in the order of the help."""
     known, own = keywords_of(kind), keywords_of(kind.PLANNED)
-    return {**{name: known[name] for name in kind.PLANNED.OF_THE_RELEASE}, **own}
+    return {**{name: known[name] for name in kind.PLANNED.of_the_release(kind)}, **own}
 
 
 def plan(kind: type[Mechanism[Any]], *, epsilon: float, **options: Any) -> Expected:
     """What to expect of a release, from the options of a plan."""
-    of_release = kind.PLANNED.OF_THE_RELEASE
+    of_release = kind.PLANNED.of_the_release(kind)
     own = {name: value for name, value in options.items() if name not in of_release}
     chosen = {name: value for name, value in options.items() if name in of_release}
     return kind.without_table(epsilon=epsilon, **chosen).expected(kind.PLANNED(**own))
 
 
 def row_of(query: Query) -> dict[str, Any]:
-    """A plan's row of a query of a level of one hierarchy."""
-    assert query.level is not None
-    tree, level = query.level
+    """A plan's row of a query: of a level of one hierarchy, or of all."""
+    if query.level is None:
+        about: dict[str, Any] = {"counts_of": query.name}
+    else:
+        tree, level = query.level
+        name, regions = query.name.partition(" by ")[2], int(tree.level_sizes[level])
+        about = {"level": level, "counts_of": name, "regions": regions, "query": query.name}
     return {
-        "level": level,
-        "counts_of": query.name.partition(" by ")[2],
-        "regions": int(tree.level_sizes[level]),
-        "query": query.name,
+        **about,
         "measured": query.answers,
         "noise_deviation": deviation(query.noise, query.sensitivity, query.loss),
         "standard_error": np.nan,
@@ -352,6 +383,17 @@ def release_counts(
     mechanism.check_options()
     facts, measure = _measuring(mechanism, lambda same: same, data, noise)
     return _released(mechanism, facts, measure, allowed)
+
+
+def case_of(mechanism: Mechanism[Any], change: str, tables: tuple[Any, Any], by: Sequence[str]) -> Case:
+    """A case of an audit: a mechanism, and two neighbouring tables of true counts as `Mechanism.read` gives
+    them.
+
+    - change: how the second differs from the first, in words.
+    - by: the columns that name a row of a release.
+    """
+    run = partial(release_counts, mechanism)
+    return Case(mechanism.NAME, mechanism.method, change, tables, tuple(by), run)
 
 
 def _measuring(
@@ -406,7 +448,11 @@ def other_method(
     Raises `InputError` if there is no such method, it takes no such option, or it cannot use the
     measurements.
     """
-    mechanism = kind.of(manifest, **{**dict.fromkeys(kind.OF_THE_REPAIR), **options}, method=name)
+    if kind.METHODS:
+        options["method"] = name
+    elif name != kind.NAME:
+        raise InputError(f"{kind.NAME} has no methods: only {kind.NAME!r} starts from its measurements")
+    mechanism = kind.of(manifest, **{**dict.fromkeys(kind.OF_THE_REPAIR), **options})
     mechanism.check_options()
     mechanism.check_measured(manifest["settings"])
     left = (*kind.OF_THE_REPAIR, *kind.FOLLOWS)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hierdp.errors import InputError, listed
+from hierdp.mechanisms.option import keywords_of
 from hierdp.metrics.level import Level
 from hierdp.tables import read
 
+if TYPE_CHECKING:
+    from hierdp.mechanisms.mechanism import Mechanism
+
 Settings = Mapping[str, Any]
+
+VALUES = "count", "lower", "upper", "standard_error"
+"""Columns of a table that do not name a row."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,29 @@ class TruthReader:
     columns: tuple[str, ...]
     options: Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
     levels: Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], Sequence[Level]]
+
+
+def reader_of(kind: type[Mechanism[Any]]) -> TruthReader:
+    """That of a mechanism whose table has a row for each of its true counts, in their order."""
+
+    def read_counts(source: Any, **options: Any) -> Any:
+        return kind.without_table(epsilon=1.0, **options).read(source)
+
+    def options_of(_: Any, _table: Any, settings: Settings, *_more: Settings) -> dict[str, Any]:
+        return {name: settings[name] for name in kind.SETTINGS if name in settings}
+
+    def levels_of(data: Any, table: Any, *_: Settings) -> Sequence[Level]:
+        true, released = np.ravel(data), table["count"].to_numpy()
+        if true.shape != released.shape:
+            raise InputError(
+                f"{kind.NAME} does not say how its {len(released)} counts compare with true ones"
+            )
+        columns = [name for name in table.columns if name not in VALUES]
+        rows = table[columns].astype(str).agg(", ".join, axis=1)
+        return [Level("all", true, released, len(released), lambda places: list(rows.iloc[places]))]
+
+    reading = tuple(name for name in keywords_of(kind) if name != "method")
+    return TruthReader(f"the counts of {kind.NAME}", reading, read_counts, (), options_of, levels_of)
 
 
 def region_column(source: Any, level: str, given: str | None, option: str = "`region`") -> str:

@@ -46,7 +46,7 @@ ENTRIES = (
 
 OPTIONAL = (
     *("account", "without_account", "intervals", "labels", "same_noise_as", "signed_with"),
-    *("simulated_errors", "left_out"),
+    *("simulated_errors", "left_out", "own_mechanism"),
 )
 """Further entries that a manifest may have."""
 
@@ -86,6 +86,8 @@ class Release:
     ends : Ends, optional
         The intervals of the rows, and `intervals` what the manifest says of them: their `confidence`, and
         whether it is that of all of them, `simultaneous`; see `hierdp.questions.intervals`.
+    own_mechanism : mapping, optional
+        Where a mechanism outside of hierdp is from; see `hierdp.mechanisms.own`.
     """
 
     mechanism: str
@@ -102,6 +104,7 @@ class Release:
     simulating: Callable[[Release], Mapping[str, Any] | None] | None = None
     ends: Ends | None = None
     intervals: Mapping[str, Any] | None = None
+    own_mechanism: Mapping[str, str | None] | None = None
 
     @property
     def with_ends(self) -> Table:
@@ -200,6 +203,7 @@ class Release:
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             **({"labels": dict(labels)} if labels else {}),
+            **({} if self.own_mechanism is None else {"own_mechanism": dict(self.own_mechanism)}),
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
 

@@ -1,0 +1,193 @@
+"""A mechanism of a user's own file: how it is named, whose word it is, and what a check says of it."""
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from hierdp import InputError, SimulatedNoise, check, release
+from hierdp.checking import FAILS, HOLDS, OPEN
+from hierdp.cli import main
+from hierdp.execution import seal
+from hierdp.mechanisms import MECHANISMS, Mechanism, own
+from hierdp.record import files
+from tests.hierdp.changing import manifest
+
+SURVEY = '''
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import pandas as pd
+
+from hierdp.measurements.query import counts
+from hierdp.mechanisms import Mechanism
+from hierdp.mechanisms.option import Option
+from hierdp.tables import read
+
+
+@dataclass(frozen=True, kw_only=True)
+class {name}(Mechanism[None]):
+    """Counts of colours."""
+
+    epsilon: float
+    column: Annotated[str, Option("The column of colours, which are public.", "COLUMN")]
+
+    SETTINGS = ("column",)
+    RELATION = "one row joins or leaves"
+
+    def read(self, source):
+        return read(source)[self.column].execute().value_counts().reindex(["red", "blue"]).to_numpy()
+
+    def facts(self, counts):
+        return None, counts
+
+    def facts_of(self, manifest, regions, table):
+        return None
+
+    def queries(self, facts, allowed):
+        return [counts("colours", allowed.loss, 2)]
+
+    def run(self, facts, allowed, measure, solve):
+        noisy = measure(self.queries(facts, allowed)[0]).answers
+        measure.end()
+        return pd.DataFrame({{"colour": ["red", "blue"], "count": noisy}}), self.settings()
+'''
+
+TABLE = pd.DataFrame({"colour": ["red"] * 5 + ["blue"] * 3})
+
+
+@pytest.fixture
+def colours(tmp_path, monkeypatch):
+    """The file of a mechanism, with a name that no other test loads."""
+    before = dict(MECHANISMS)
+    file = tmp_path / f"colours_{tmp_path.name}.py".replace("-", "_").lower()
+    file.write_text(SURVEY.format(name="ManyColours"))
+    monkeypatch.chdir(tmp_path)
+    yield file
+    MECHANISMS.clear()
+    MECHANISMS.update(before)
+
+
+def told(*arguments):
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    return done.exit_code, " ".join(done.output.split())
+
+
+def verdicts(folder, **how):
+    return {line.check: line.verdict for line in check(folder, **how)}
+
+
+def test_its_name_is_that_of_the_class_and_its_method_is_its_name(colours):
+    info = own.load(f"{colours.name}:ManyColours")
+    assert (info.name, [method.name for method in info.methods]) == ("many-colours", ["many-colours"])
+    assert info.releases == "counts of colours"
+    assert own.load(f"{colours}:ManyColours") is info
+    made = release(TABLE, info.kind(epsilon=1, column="colour"), noise=SimulatedNoise(1))
+    assert made.mechanism == "many-colours"
+    assert made.table.colour.tolist() == ["red", "blue"]
+
+
+def test_a_release_never_decides_which_code_is_run(colours, tmp_path):
+    """In a process that has not loaded it, a check says what it does not know, and whose it is."""
+    info = own.load(f"{colours.name}:ManyColours")
+    folder = release(TABLE, info.kind(epsilon=1, column="colour")).write(tmp_path / "out")
+    assert verdicts(folder)["mechanism"] == verdicts(folder)["budget: queries"] == HOLDS
+    del MECHANISMS["many-colours"]
+    unknown = verdicts(folder)
+    assert unknown["mechanism"] == unknown["privacy"] == unknown["budget: sum"] == OPEN
+    assert verdicts(folder, mechanism=info.kind)["privacy"] == HOLDS
+
+
+def test_another_file_of_that_name_fails_by_name(colours, tmp_path):
+    info = own.load(f"{colours.name}:ManyColours")
+    folder = release(TABLE, info.kind(epsilon=1, column="colour")).write(tmp_path / "out")
+    colours.write_text(colours.read_text() + "# changed\n")
+    del MECHANISMS["many-colours"]
+    (line,) = [line for line in check(folder, mechanism=info.kind) if line.check == "mechanism"]
+    assert (line.verdict, line.why) == (
+        FAILS,
+        f"{colours.name}:ManyColours is not the file that made it, by its digest",
+    )
+
+
+@pytest.mark.parametrize("change", ["removed", "of another form", "of hierdp"])
+def test_a_manifest_says_whose_mechanism_it_is(colours, tmp_path, change):
+    info = own.load(f"{colours.name}:ManyColours")
+    folder = release(TABLE, info.kind(epsilon=1, column="colour")).write(tmp_path / "out")
+    changes = {
+        "removed": lambda entries: entries.pop("own_mechanism"),
+        "of another form": lambda entries: entries.update(own_mechanism="survey.py"),
+        "of hierdp": lambda entries: entries.update(mechanism="AHP"),
+    }
+    manifest(changes[change])(folder)
+    seal.seal(folder)
+    assert verdicts(folder)["mechanism"] == FAILS
+
+
+def test_the_manifest_has_the_digest_of_the_file(colours, tmp_path):
+    info = own.load(f"{colours.name}:ManyColours")
+    folder = release(TABLE, info.kind(epsilon=1, column="colour")).write(tmp_path / "out")
+    saved = json.loads((folder / files.MANIFEST).read_text())["own_mechanism"]
+    assert saved == {"class": f"{colours.name}:ManyColours", "sha256": seal.digest(colours)}
+
+
+def test_an_entry_point_is_loaded_only_by_its_name(colours, monkeypatch):
+    point = EntryPoint("rainbow", f"{colours.stem}:ManyColours", own.GROUP)
+    monkeypatch.syspath_prepend(colours.parent)
+    monkeypatch.setattr(own, "entry_points", lambda group: [point] if group == own.GROUP else [])
+    assert not own.is_own("group-size")
+    assert "many-colours" not in MECHANISMS
+    status, output = told("release", "rainbow", "--help")
+    assert (status, "The column of colours" in output, "many-colours" in MECHANISMS) == (0, True, True)
+    status, output = told("release", "rainbows", "--help")
+    assert (status, "rainbows" in output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (None, "none.py:Survey", "there is no file 'none.py'; name the mechanism as FILE.py:CLASS"),
+        ("", ":Survey", "cannot be loaded: AttributeError"),
+        ("Survey = 1", ":Survey", "is no class of hierdp.mechanisms.Mechanism"),
+        ("raise OSError('down')", ":Survey", "cannot be loaded: OSError: down"),
+        (SURVEY.format(name="TopDown"), ":TopDown", "another mechanism is called 'top-down'"),
+        (SURVEY.format(name="Wide").replace("    SETTINGS", "    loss: float = 1\n    SETTINGS"), ":Wide",
+         "TypeError: Wide: no option can have the name of a method, 'loss'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_mechanism_is_refused_by_name(colours, text, name, message):
+    if text is not None:
+        colours.write_text(text)
+        name = f"./{colours.name}{name}"
+    status, output = told("release", name, "people.csv", "--epsilon", "1", "--out", "x")
+    assert status == 2
+    assert message in output
+
+
+def test_a_value_has_all_options(colours):
+    with pytest.raises(InputError, match="give no others"):
+        release(TABLE, own.load(f"{colours.name}:ManyColours").kind(epsilon=1, column="colour"), epsilon=1)
+    with pytest.raises(InputError, match="no mechanism"):
+        release(TABLE, 7)
+    with pytest.raises(InputError, match="column must be a text"):
+        release(TABLE, own.load(f"{colours.name}:ManyColours").kind(epsilon=1, column=3))
+
+
+@pytest.mark.usefixtures("colours")
+def test_a_class_without_a_file_has_no_digest_and_does_not_hold(tmp_path):
+    names = {}
+    exec(compile(SURVEY.format(name="Typed"), "<typed>", "exec"), names)
+    folder = release(TABLE, names["Typed"](epsilon=1, column="colour")).write(tmp_path / "out")
+    assert verdicts(folder)["mechanism"] == OPEN
+
+
+def test_an_option_of_a_subclass_cannot_hide_a_method():
+    with pytest.raises(TypeError, match="no option can have the name of a method, 'queries'"):
+
+        @dataclass(frozen=True, kw_only=True)
+        class Clash(Mechanism[None]):
+            queries: int = 1
