@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from hierdp.audit.analytic_events import ZeroNoise
-from hierdp.mechanisms.description import PERSON
+from hierdp.mechanisms.relations import PERSON
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.noise import BLOCK, ExactNoise, Noise
 from hierdp.record.case import EPSILON, Case

@@ -224,9 +224,7 @@ def _check_own(manifest: Any, mechanism: MechanismInfo | None) -> Iterator[Check
     elif own is None:
         yield CheckResult("mechanism", FAILS, f"it is hierdp's own, not {stated['class']}")
     elif own == stated and own["sha256"] is None:
-        yield CheckResult(
-            "mechanism", OPEN, f"{own['class']} is in no file: nothing says it is the same"
-        )
+        yield CheckResult("mechanism", OPEN, f"{own['class']} is in no file: nothing says it is the same")
     elif own["sha256"] != stated["sha256"]:
         yield CheckResult("mechanism", FAILS, f"{own['class']} is not the file that made it, by its digest")
     else:

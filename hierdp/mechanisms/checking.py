@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hierdp.counts.layout import Regions
@@ -14,8 +13,6 @@ from hierdp.record.step import Solving
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from hierdp.mechanisms.mechanism import Mechanism
 
 Manifest = Mapping[str, Any]
 Settings = Mapping[str, Any]
@@ -59,23 +56,3 @@ class Checking:
     def measures(self) -> bool:
         """Whether anything is measured."""
         return self.neighbours is not None
-
-
-def checking_of(kind: type[Mechanism[Any]]) -> Checking:
-    """That of a mechanism whose options are a class."""
-    from hierdp.mechanisms.mechanism import other_method, rerun
-
-    return Checking(
-        kind.shape,
-        partial(rerun, kind),
-        neighbours=lambda manifest: kind.of(manifest).unit.neighbours,
-        rounded=kind.ROUNDED,
-        rows_of_a_person=None if kind.BY_ROW else partial(_rows_of_a_unit, kind),
-        other=partial(other_method, kind),
-        takes=kind.OF_THE_REPAIR,
-    )
-
-
-def _rows_of_a_unit(kind: type[Mechanism[Any]], manifest: Manifest) -> int | None:
-    unit = kind.of(manifest).unit
-    return None if unit.replaced else unit.rows

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
     from hierdp.mechanisms.expected import Expected
     from hierdp.mechanisms.intervals import Intervals
-    from hierdp.mechanisms.mechanism import Mechanism
     from hierdp.mechanisms.option import Keyword
     from hierdp.mechanisms.truth import TruthReader
     from hierdp.privacy.noise import Noise
@@ -75,6 +74,7 @@ class MechanismInfo:
 
     - ``audit.CASES``: what `hierdp audit` runs.
     - ``truth.TRUTH``: how releases are compared with true counts.
+    - ``intervals.intervals(mechanism, facts, allowed, release)``: the intervals of its counts.
     - ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
 
     A mechanism without a class has ``checking.CHECKING``, ``expected.expected(*, epsilon, …)``,
@@ -87,7 +87,7 @@ class MechanismInfo:
     guarantee: str
     neighbours: str
     methods: tuple[MethodInfo, ...]
-    value: str | type[Mechanism[Any]] | None = None
+    value: str | type | None = None
     released_as: str | None = None
     truth: str | None = None
     help: str = ""
@@ -101,12 +101,14 @@ class MechanismInfo:
         return getattr(import_module(own) if there else package, name, None)
 
     @property
-    def kind(self) -> type[Mechanism[Any]] | None:
-        """The class whose values are releases' options."""
-        if not isinstance(self.value, str):
-            return self.value
-        kind: type[Mechanism[Any]] = getattr(import_module(self.module), self.value)
-        return kind
+    def kind(self) -> Any:
+        """The class whose values are releases' options; None if there is none."""
+        return getattr(import_module(self.module), self.value) if isinstance(self.value, str) else self.value
+
+    @property
+    def _generic(self) -> Any:
+        """What all classes of mechanisms have in common, loaded on first use."""
+        return import_module("hierdp.mechanisms.mechanism")
 
     @property
     def declaring(self) -> Callable[..., Any]:
@@ -127,20 +129,18 @@ class MechanismInfo:
         if self.kind is None:
             made = import_module(self.module).from_table(source, epsilon=epsilon, noise=noise, **options)
         else:
-            from hierdp.mechanisms.mechanism import release
-
-            made = release(self.declaring(epsilon=epsilon, **options), source, noise)
+            made = self._generic.release(self.kind(epsilon=epsilon, **options), source, noise)
         return made
 
     @property
     def checking(self) -> Checking | None:
         """What `hierdp check` needs for its releases, if it is defined."""
+        found: Checking | None
         if self.kind is None:
-            found: Checking | None = self.part("checking", "CHECKING")
-            return found
-        from hierdp.mechanisms.checking import checking_of
-
-        return checking_of(self.kind)
+            found = self.part("checking", "CHECKING")
+        else:
+            found = self._generic.checking_of(self.kind)
+        return found
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -179,23 +179,19 @@ class MechanismInfo:
     @property
     def planning_keywords(self) -> Mapping[str, Keyword]:
         """The options of a plan, in the order of the help."""
+        from hierdp.mechanisms.option import keywords_of
+
         if self.kind is None:
-            from hierdp.mechanisms.option import keywords_of
-
             return keywords_of(self.part("expected", "expected"))
-        from hierdp.mechanisms.mechanism import planning_keywords
-
-        return planning_keywords(self.kind)
+        found: Mapping[str, Keyword] = self._generic.planning_keywords(self.kind)
+        return found
 
     def expected(self, *, epsilon: float, **options: Any) -> Expected:
         """What to expect of a release without data."""
-        found: Expected
-        if self.kind is None:
-            found = self.part("expected", "expected")(epsilon=epsilon, **options)
-        else:
-            from hierdp.mechanisms.mechanism import plan
-
-            found = plan(self.kind, epsilon=epsilon, **options)
+        plan = (
+            self.part("expected", "expected") if self.kind is None else partial(self._generic.plan, self.kind)
+        )
+        found: Expected = plan(epsilon=epsilon, **options)
         return found
 
     @property
@@ -203,18 +199,13 @@ class MechanismInfo:
         """The function that takes a release's counts as the truth and releases them again; or None."""
         if self.kind is None or not self.kind.MOST_SIMULATED:
             return self.part("bootstrap", "bootstrap")
-        from hierdp.mechanisms.mechanism import release_again
-
-        return partial(release_again, self.kind)
+        return partial(self._generic.release_again, self.kind)
 
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        return (
-            int(self.part("bootstrap", "MOST_SIMULATED") or 0)
-            if self.kind is None
-            else self.kind.MOST_SIMULATED
-        )
+        most = self.part("bootstrap", "MOST_SIMULATED") if self.kind is None else self.kind.MOST_SIMULATED
+        return int(most or 0)
 
     @property
     def bounds(self) -> Any:
@@ -222,14 +213,10 @@ class MechanismInfo:
         return self.part("bootstrap", "bounds")
 
     @property
-    def intervals(self) -> Callable[[Written], Intervals] | None:
+    def intervals(self) -> Callable[..., Intervals] | None:
         """The function that gives the intervals for sums of a release's counts; None if none are known."""
-        if self.kind is None:
-            found: Callable[[Written], Intervals] | None = self.part("intervals", "intervals")
-            return found
-        from hierdp.mechanisms.mechanism import Mechanism, intervals_of
-
-        return None if self.kind.intervals is Mechanism.intervals else partial(intervals_of, self.kind)
+        found: Callable[..., Intervals] | None = self.part("intervals", "intervals")
+        return found
 
     def intervals_of(self, release: Written) -> Intervals:
         """The intervals for sums of a release's counts.
@@ -239,14 +226,18 @@ class MechanismInfo:
         InputError
             If none are known; the message says why.
         """
-        if self.intervals is None:
+        intervals = self.intervals
+        if intervals is None:
             raise InputError(f"there are no intervals for releases of {self.name}")
-        return self.intervals(release)
+        if self.kind is None:
+            return intervals(release)
+        return intervals(*self._generic.facts_of_release(self.kind, release), release)
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
         """The most that a release with these options costs; ε, or ρ with a δ, without a ``loss_of``."""
         if self.kind is not None:
-            return self.kind.without_table(epsilon=epsilon, **options).loss
+            value: Loss = self.kind.without_table(epsilon=epsilon, **options).loss
+            return value
         own = getattr(import_module(self.module), "loss_of", None)
         if own is None:
             whom, delta = whom_in(options), options.get("delta")
@@ -269,7 +260,3 @@ def member(package: str, name: str) -> Any:
 
 BOTTOM_UP = "bottom-up"
 """Prefix of the name of a count-of-counts method that measures only the last level."""
-
-ENTITY = "one entity joins or leaves a group; regions and groups are public"
-PERSON = "one person joins or leaves, in one bin; the bins are public"
-TRIP = "one trip is replaced by another; regions and the total are public"

@@ -16,6 +16,7 @@ from hierdp.counts.layout import Regions
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure, Measuring
 from hierdp.measurements.query import Query
+from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.expected import (
     LEVEL,
     NAME,
@@ -42,7 +43,6 @@ from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved, Solving, Step
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.intervals import Intervals
     from hierdp.record.written import Written
 
 Facts = TypeVar("Facts")
@@ -160,10 +160,6 @@ class Mechanism(Generic[Facts]):
     def truth_of(self, facts: Facts, table: Any) -> Any:
         """A release's counts as if they were true, as queries take them: for second releases."""
         raise NotImplementedError
-
-    def intervals(self, facts: Facts, allowed: Allowed, release: Written) -> Intervals:
-        """The intervals of a release's counts."""
-        raise InputError(f"there are no intervals for releases of {self.method}")
 
     # What follows, unless a mechanism says otherwise.
 
@@ -471,11 +467,26 @@ def release_again(
     return mechanism.run(facts, allowed, measure, mechanism.solving)[0]
 
 
-def intervals_of(kind: type[Mechanism[Any]], release: Written) -> Intervals:
-    """The intervals of a release; its manifest has the budget of one row.
-
-    Raises `InputError` if none are known.
-    """
+def facts_of_release(kind: type[Mechanism[Any]], release: Written) -> tuple[Mechanism[Any], Any, Allowed]:
+    """The mechanism of a release, its public facts and its budget; the manifest's is that of one row."""
     mechanism = kind.of(release.manifest)
     facts = mechanism.facts_of(release.manifest, release.regions, None)
-    return mechanism.intervals(facts, Allowed.stated(release.manifest["budget"]), release)
+    return mechanism, facts, Allowed.stated(release.manifest["budget"])
+
+
+def checking_of(kind: type[Mechanism[Any]]) -> Checking:
+    """That of a mechanism whose options are a class."""
+    return Checking(
+        kind.shape,
+        partial(rerun, kind),
+        neighbours=lambda manifest: kind.of(manifest).unit.neighbours,
+        rounded=kind.ROUNDED,
+        rows_of_a_person=None if kind.BY_ROW else partial(_rows_of_a_unit, kind),
+        other=partial(other_method, kind),
+        takes=kind.OF_THE_REPAIR,
+    )
+
+
+def _rows_of_a_unit(kind: type[Mechanism[Any]], manifest: Mapping[str, Any]) -> int | None:
+    unit = kind.of(manifest).unit
+    return None if unit.replaced else unit.rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from hierdp.errors import InputError, listed
 from hierdp.mechanisms.option import keywords_of
 from hierdp.metrics.level import Level
 from hierdp.tables import read
-
-if TYPE_CHECKING:
-    from hierdp.mechanisms.mechanism import Mechanism
 
 Settings = Mapping[str, Any]
 
@@ -46,8 +43,8 @@ class TruthReader:
     levels: Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], Sequence[Level]]
 
 
-def reader_of(kind: type[Mechanism[Any]]) -> TruthReader:
-    """That of a mechanism whose table has a row for each of its true counts, in their order."""
+def reader_of(kind: Any) -> TruthReader:
+    """That of a class of mechanisms whose table has a row for each of its true counts, in their order."""
 
     def read_counts(source: Any, **options: Any) -> Any:
         return kind.without_table(epsilon=1.0, **options).read(source)

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.description import TRIP
 from hierdp.mechanisms.persons import persons_of, refuse_public_total
+from hierdp.mechanisms.relations import TRIP
 from hierdp.privacy.budget import GAUSSIAN, ONE_PERSON, ONE_ROW, PersonRows, bound_of, steps
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.rounding import root_of

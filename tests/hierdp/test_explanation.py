@@ -17,7 +17,7 @@ from hierdp.explanation import _percent as percent
 from hierdp.explanation import _up as up
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
-from hierdp.mechanisms.description import ENTITY, PERSON
+from hierdp.mechanisms.relations import ENTITY, PERSON
 from hierdp.mechanisms.tabulation.budget import Unit as TableUnit
 from hierdp.mechanisms.top_down.unit import Unit as TripUnit
 from hierdp.privacy.budget import Ledger, Spend

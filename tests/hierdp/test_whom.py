@@ -369,7 +369,9 @@ def commands_below(group, name=""):
 def test_every_option_that_reads_a_table_is_known():
     found = {}
     for name, one in commands_below(main):
-        used = [p for p in one.get_params(click.Context(one)) if not getattr(p, "hidden", False)
+        # A command keeps the flags of help of the first context that asks for its parameters.
+        context = click.Context(one, help_option_names=main.context_settings["help_option_names"])
+        used = [p for p in one.get_params(context) if not getattr(p, "hidden", False)
                 or (name, p.name) == ("plan range-query", "regions")]  # fmt: skip
         read = {p.name for p in used if isinstance(p.type, click.Path | click.File) or p.name == "query"}
         if name.startswith("plan "):  # a plan does not read the table of its release

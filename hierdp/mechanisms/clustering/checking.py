@@ -13,7 +13,7 @@ from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.clustering.mechanism import METHODS, checked, table_of
-from hierdp.mechanisms.description import PERSON
+from hierdp.mechanisms.relations import PERSON
 from hierdp.record.compare import shape_of_bins
 from hierdp.record.step import Solving, Step
 

@@ -21,10 +21,10 @@ from hierdp.mechanisms.clustering.php import php
 from hierdp.mechanisms.clustering.priv_tree import priv_tree
 from hierdp.mechanisms.clustering.published import ClusteringMethod, Published
 from hierdp.mechanisms.clustering.structure_first import structure_first
-from hierdp.mechanisms.description import PERSON
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
+from hierdp.mechanisms.relations import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release

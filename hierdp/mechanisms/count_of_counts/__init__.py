@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import ENTITY, MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.relations import ENTITY
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.count_of_counts.mechanism import (

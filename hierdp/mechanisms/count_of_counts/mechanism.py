@@ -40,10 +40,10 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_down
-from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, persons_of, rows_of
 from hierdp.mechanisms.public import level_names, public_groups
+from hierdp.mechanisms.relations import ENTITY
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Ledger, PersonRows
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.files import ALONE

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -43,15 +42,6 @@ class GroupSizeIntervals:
     facts: PublicGroups
     noisy: Ints
     spends: Sequence[Spend]
-
-    @classmethod
-    def of_release(
-        cls, mechanism: GroupSize, facts: PublicGroups, allowed: Allowed, release: Written
-    ) -> Self:
-        """Raises `InputError` if it has no measurements, or others than its method makes."""
-        return cls(
-            mechanism, facts, *answered(release, lambda measure: mechanism.noisy(facts, allowed, measure))
-        )
 
     @property
     def _tree(self) -> Tree:
@@ -124,3 +114,14 @@ class GroupSizeIntervals:
             variance = variance * np.where(np.arange(sizes) == 0, 1, 2)
         half = half_widths(variance, each_miss(miss, counts.size, together), self._laws)
         return RowIntervals(counts.ravel(), half.ravel(), self._groups)
+
+
+def intervals(
+    mechanism: GroupSize, facts: PublicGroups, allowed: Allowed, release: Written
+) -> GroupSizeIntervals:
+    """The intervals of a release.
+
+    Raises `InputError` if it has no measurements, or others than its method makes.
+    """
+    noisy, spends = answered(release, lambda measure: mechanism.noisy(facts, allowed, measure))
+    return GroupSizeIntervals(mechanism, facts, noisy, spends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from hierdp.counts.size_table import SizeTable, narrow
 from hierdp.measurements.measuring import Differs, Measure, Measuring
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.description import ENTITY
 from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, places_of
 from hierdp.mechanisms.group_size.post_processing import (
     METHODS,
@@ -27,6 +26,7 @@ from hierdp.mechanisms.group_size.post_processing import (
 from hierdp.mechanisms.mechanism import Mechanism, Planned, release_counts
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, level_names, public_groups
+from hierdp.mechanisms.relations import ENTITY
 from hierdp.mechanisms.weights import whole_weights
 from hierdp.metrics.group_sizes import constraint_violations
 from hierdp.privacy.budget import GEOMETRIC, Allowed, Spend, split
@@ -38,10 +38,6 @@ from hierdp.record.step import Solving
 from hierdp.tables import GroupSizes, group_sizes
 from models import Tree
 from models.arithmetic.arrays import Ints
-
-if TYPE_CHECKING:
-    from hierdp.mechanisms.group_size.intervals import GroupSizeIntervals
-    from hierdp.record.written import Written
 
 CELLS_AT_ONCE = 20_000_000
 """Counts that get noise at once; more would need further arrays of their size."""
@@ -236,12 +232,6 @@ class GroupSize(Mechanism[PublicGroups]):
         """See `Mechanism`."""
         alike = planned.optimize is not None and self.chosen.cumulative and not self.chosen.fitted
         return [NOTE, f"{self.method} {ALIKE}"] if alike else [NOTE]
-
-    def intervals(self, facts: PublicGroups, allowed: Allowed, release: Written) -> GroupSizeIntervals:
-        """See `Mechanism`."""
-        from hierdp.mechanisms.group_size.intervals import GroupSizeIntervals
-
-        return GroupSizeIntervals.of_release(self, facts, allowed, release)
 
 
 def query_of_level(

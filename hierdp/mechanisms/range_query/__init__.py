@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import PERSON, MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.relations import PERSON
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query

@@ -14,11 +14,11 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Regions
 from hierdp.measurements.measuring import Differs, Measure
 from hierdp.mechanisms.checking import Checking
-from hierdp.mechanisms.description import PERSON
 from hierdp.mechanisms.range_query.matrix import STRATEGIES, strategy_in
 from hierdp.mechanisms.range_query.mechanism import published
 from hierdp.mechanisms.range_query.plan import METHODS, chosen
 from hierdp.mechanisms.range_query.table import axes_of
+from hierdp.mechanisms.relations import PERSON
 from hierdp.record.compare import shape_of_bins
 from hierdp.record.step import Solving, Step
 

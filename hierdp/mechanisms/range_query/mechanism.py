@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from hierdp.counts.axes import Axis, Names
 from hierdp.measurements.measuring import Measure, Measuring
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.description import PERSON
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.persons import counting, for_persons, persons_of
 from hierdp.mechanisms.public import public_axes
@@ -22,6 +21,7 @@ from hierdp.mechanisms.range_query.plan import METHODS as METHODS
 from hierdp.mechanisms.range_query.plan import RangeQueryMethod, chosen, plan_of
 from hierdp.mechanisms.range_query.table import Source, answers_of, settings_of, table_of
 from hierdp.mechanisms.range_query.wavelet import wavelet
+from hierdp.mechanisms.relations import PERSON
 from hierdp.privacy.budget import Ledger, check_epsilon
 from hierdp.privacy.noise import ExactNoise, Noise
 from hierdp.record.release import Release

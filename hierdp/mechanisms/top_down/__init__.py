@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hierdp.mechanisms.description import TRIP, MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
+from hierdp.mechanisms.relations import TRIP
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.top_down.levels import Level, refinements

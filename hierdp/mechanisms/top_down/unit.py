@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.description import TRIP
+from hierdp.mechanisms.relations import TRIP
 from hierdp.privacy.threshold import Changes
 
 
