@@ -11,6 +11,7 @@ import numpy as np
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.size_audit import read_cases
+from hierdp.privacy.budget import PersonRows
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import DELTA, EPSILON, FIRST_OF_SIZE_1, LARGE, ZCDP, Case, regions
 from hierdp.record.release import Release
@@ -58,9 +59,10 @@ def _cases() -> Iterator[Case]:
     yield case("M_c^dp", "an entity joins the only group; uneven shares", alone, run=run)
 
 
-def _run_read(data: GroupSizes, size: int, **budget: Any) -> Release:
+def _run_read(data: GroupSizes, size: int, person: PersonRows | None = None, **budget: Any) -> Release:
     del size  # the table's
-    return group_size(data, method="M_c^dp", **budget)
+    persons = {} if person is None else {"person": person.column, "rows_per_person": person.rows}
+    return group_size(data, method="M_c^dp", **persons, **budget)
 
 
 CASES = (*_cases(), *read_cases("group-size", "M_c^dp", group_sizes, _run_read))
