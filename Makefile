@@ -17,9 +17,10 @@ demo: $(VENV)/.installed
 	$(BIN)/hierdp demo --overwrite
 
 # To take under 4 minutes on two quiet cores in a fresh clone: CONTRIBUTING.md. Tests of a file share a process, and
-# so what it has loaded and compiled.
+# so what it has loaded and compiled. PART=2/3 runs the second of three parts.
+test: PART ?= 1/1
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not attack and not notebooks and not spark'
+	$(BIN)/python -m pytest -n 2 --dist loadfile --share $(PART) -m 'not slow and not attack and not notebooks and not spark'
 
 # The quick tests with other versions than the locked ones, each in an environment of its own.
 test-latest:
@@ -36,15 +37,16 @@ test-solvers:
 	.venv-latest/bin/python -m pytest -n 2 --dist worksteal tests/solvers
 	.venv-latest/bin/hierdp solvers --probe
 
-# The quick tests, then the slow ones, or a share of them such as 2/3, then the attacks.
+# The quick tests, then the slow ones and the attacks, or a share of them such as 2/3.
 test-all: SHARE ?= 1/1
 test-all: test
 	$(BIN)/python -m pytest -n 2 --dist worksteal --share $(SHARE) -m 'slow and not attack and not notebooks and not spark'
-	$(MAKE) test-attack
+	$(MAKE) test-attack SHARE=$(SHARE)
 
 # Kills, hostile tables and releases, limits; prints its figures. One process, and all on this machine.
+test-attack: SHARE ?= 1/1
 test-attack: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -m attack tests
+	$(BIN)/python -m pytest --share $(SHARE) -m attack tests
 
 # In their quick settings, two at a time; `make notebooks` runs them in full and keeps their outputs.
 test-notebooks: $(VENV)/.installed-test $(VENV)/.installed-develop

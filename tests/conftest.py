@@ -16,18 +16,14 @@ from models.arithmetic import kernels
 
 
 def pytest_addoption(parser):
-    """`--share`, which `make test-all SHARE=…` passes on."""
-    parser.addoption("--share", default="1/1", help="a share of the slow tests: 2/3 is the second of three")
+    """`--share`, which `make test-all SHARE=…` and `make test PART=…` pass on."""
+    parser.addoption("--share", default="1/1", help="a share of the tests: 2/3 is the second of three")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the slow tests of other shares; names decide, so each test is in one share."""
+    """Leave out the tests of other shares; names decide, so each test is in one share."""
     number, shares = map(int, config.option.share.split("/"))
-    chosen = [
-        item
-        for item in items
-        if item.get_closest_marker("slow") is None or zlib.crc32(item.nodeid.encode()) % shares == number - 1
-    ]
+    chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % shares == number - 1]
     if len(chosen) < len(items):
         kept = set(chosen)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])

@@ -87,7 +87,7 @@ def change(folder, edit, edit_about=lambda _: None):
     seal.seal(folder)
 
 
-@pytest.mark.parametrize("method", CASES)
+@pytest.mark.parametrize("method", quick(CASES, every=2))
 def test_a_release_follows_from_its_measurements(method, written):
     folder = written(method)
     found = verdicts(folder)
@@ -199,7 +199,7 @@ def test_a_row_too_few_and_one_too_many(written):
     assert failed(folder)
 
 
-@pytest.mark.parametrize("method", CASES)
+@pytest.mark.parametrize("method", quick(CASES, every=4))
 def test_a_release_without_its_measurements_fails(method, written):
     folder = written(method)
     (folder / MEASUREMENTS).unlink()
@@ -311,7 +311,7 @@ def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_pat
 
 @pytest.mark.parametrize(
     ("case", "name", "value"),
-    [
+    quick([
         *(("AHP", "share", 0.6), ("AHP", "eta", 50.0), ("AHP", "clusters", 3), ("AHP", "more", 1)),
         ("H_2^c, a level left out", "shares", [1, 2, 3]),
         ("H_2^c, a level left out", "shares", [0, 3, 2]),
@@ -359,8 +359,8 @@ def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_pat
         *(("Hc", "levels", ["root", "state"]), ("Hc, everything secret", "group_budget", 0.1)),
         *(("Hc, everything secret", "size_budget", 0.2), ("Hc, everything secret", "max_size", 20)),
         *(("Hc, everything secret", "groups", n) for n in (12, -1, "many")),
-    ],
-)
+    ], every=2),
+)  # fmt: skip
 def test_other_settings_do_not_give_the_release(case, name, value, written):
     folder = written(case)
 

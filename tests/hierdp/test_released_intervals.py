@@ -243,7 +243,7 @@ def test_rows_are_covered_in_every_size_class(method, runs):
 # --- intervals that hold together -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["tabulation", "group-size", "top-down"])
+@pytest.mark.parametrize("kind", quick(["group-size", "tabulation", "top-down"]))
 def test_simultaneous_intervals_cover_all_counts_at_once(kind):
     rng = np.random.default_rng(3)
     names = [f"{a}{i}" for a in "ABC" for i in range(3)]

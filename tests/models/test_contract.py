@@ -67,7 +67,7 @@ def test_the_contract(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CONTRACTS if "convex" not in name and name != "JointTables"]
+    "name", quick([name for name in CONTRACTS if "convex" not in name and name != "JointTables"], every=3)
 )
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_search_finds_a_witness_for_any_answer(name, times):
