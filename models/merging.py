@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import door, exact, rounding
 from models.arithmetic.answers import fractional
-from models.arithmetic.arrays import Array, Floats
+from models.arithmetic.arrays import Array, Floats, Ints
 from models.arithmetic.distance import distance
 from models.arithmetic.exact import Number
+from models.arithmetic.rounding import Rounding
 from models.certificate import Certificate, Witness, infeasible, judge, judge_exactly
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Term
@@ -143,41 +144,58 @@ class Merging:
         exactly = all(exact.is_exact(part) for part in (x, *self.data))
         if not exactly:
             plain = exact.floats(x), exact.floats(sums), exact.floats(mass)
-            proof = self._nearly(*plain, exact.as_float(objective))
-            if proof.optimal or not self.integer:
-                return proof
-            # Floats with a bound on their rounding did not prove it: whole numbers and Fractions decide.
-            y, w = (exact.fractions(part) for part in self.data)
-            sums, mass, objective = (w * y).sum(axis=0), w.sum(axis=0), self._exact_cost(x)
-        if not exactly or exact.reach(x) > exact.reach(np.asarray(self.estimates)):
+            if self.integer:
+                return self._whole(x, *plain, exact.as_float(objective))
+            return self._nearly(*plain, exact.as_float(objective))
+        if exact.reach(x) > exact.reach(np.asarray(self.estimates)):
             x, sums, mass = x.astype(object), sums.astype(object), mass.astype(object)
         residual = mass * x - sums
-        gap, reason = self._missed(residual, mass, exactly=True)
-        shown = {"residual": residual, "mass": mass}
-        if exactly:
-            return judge(objective, gap, True, shown, reason)
-        return judge_exactly(objective, objective - gap, False, shown, reason, rounding.unit_of(w, y))
+        gap, reason = self._missed(residual, mass, True, np.arange(x.size))
+        return judge(objective, gap, True, {"residual": residual, "mass": mass}, reason)
+
+    def _whole(self, x: Array, near: Floats, sums: Floats, mass: Floats, objective: float) -> Certificate:
+        """The certificate of whole numbers beside data in floats, without a tolerance.
+
+        Floats with a bound on their rounding decide the clear entries, Fractions the others.
+        """
+        y, w = self.data
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = mass * near - sums
+            size = mass * np.abs(near) + (np.abs(w * y)).sum(axis=0)
+            wrong = 8 * (len(y) + 3) * (rounding.UNIT * size + rounding.LEAST * (1 + np.abs(near)))
+            clear = (2 * (np.abs(residual) + wrong) <= mass * (1 - 1e-15)) & (np.abs(near) < 2.0**53)
+        at = np.flatnonzero(~clear)
+        y, w = (exact.fractions(part[:, at]) for part in self.data)
+        mass_at = w.sum(axis=0)
+        gap, reason = self._missed(mass_at * x[at].astype(object) - (w * y).sum(axis=0), mass_at, True, at)
+        shown, unit = {"residual": residual, "mass": mass}, rounding.unit_of(*self.data[::-1])
+        if gap == 0 and np.abs(near).max() < 2.0**53:
+            error = 2 * rounding.UNIT * objective * (self.data[0].size + 8)
+            proof = judge(objective, 0.0, False, shown, reason, Rounding(error, unit))
+            if proof.optimal:
+                return proof
+        cost = self._exact_cost(x)
+        proof = judge_exactly(cost, cost - gap, False, shown, reason, unit)
+        return proof if gap == 0 else replace(proof, optimal=False, reason=reason)
 
     def _exact_cost(self, x: Array) -> Fraction:
         return sum((exact.cost(x, y, w) for y, w in zip(*self.data, strict=True)), Fraction(0))
 
     def _nearly(self, x: Floats, sums: Floats, mass: Floats, objective: float) -> Certificate:
-        """The certificate in floats; each residual has an error of a few units in the last place of W·|x|."""
+        """That of real numbers in floats; each residual is off by a few units in the last place of W·|x|."""
         y = self.data[0]
         with np.errstate(over="ignore", invalid="ignore"):
             residual = mass * x - sums
-            gap, reason = self._missed(residual, mass, exactly=False)
+            gap, reason = self._missed(residual, mass, False, np.arange(x.size))
         largest, light, heavy = rounding.reach(x, y), float(mass.min()), float(mass.max())
         wrong = 4 * (len(y) + 3) * (rounding.UNIT * largest + rounding.LEAST / light)
         rounded = rounding.of_balance(float(gap), objective, y.size, (light, heavy), largest, wrong)
-        if self.integer:
-            rounded = rounded.of_whole(x.size, heavy, largest, heavy * largest)
         return judge(objective, gap, False, {"residual": residual, "mass": mass}, reason, rounded)
 
-    def _missed(self, residual: Array, mass: Array, exactly: bool) -> tuple[Number, str]:
-        """An upper bound on the total excess of the cost over the least, and an entry that has some."""
+    def _missed(self, residual: Array, mass: Array, exactly: bool, at: Ints) -> tuple[Number, str]:
+        """An upper bound on the total excess of the entries `at` over the least, and one that has some."""
         off = np.flatnonzero(np.abs(2 * residual) > mass if self.integer else residual != 0)
-        reason = f"the weighted residuals of x[{off[0]}] do not balance" if off.size else ""
+        reason = f"the weighted residuals of x[{at[off[0]]}] do not balance" if off.size else ""
         residual, mass = residual[off], mass[off]
         saved: Number = 0
         if self.integer:

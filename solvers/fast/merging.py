@@ -14,14 +14,13 @@ from models.arithmetic.arrays import Array
 def solve_merging(model: Merging) -> tuple[Array, None]:
     """The optimum, in linear time: over the reals in floats, or in Fractions if the sums do not fit 64 bits.
 
-    Ties: half-way between two whole numbers, the even one is taken.
+    Ties: half-way between two whole numbers, the even one is taken. Near a half, Fractions decide.
     """
     sums, mass = model.sums()
-    if model.integer and not exact.is_exact(sums) and not (np.abs(sums) < 2.0**62 * mass).all():
-        y, w = map(exact.fractions, model.data)  # means beyond 64 bits, or sums beyond floats
-        sums, mass = (w * y).sum(axis=0), w.sum(axis=0)
     if model.integer:
-        return nearest(sums, mass), None
+        return (
+            nearest(sums, mass) if exact.is_exact(sums) and exact.is_exact(mass) else nearest_of(model)
+        ), None
     if sums.dtype == object:
         pairs = zip(sums.tolist(), mass.tolist(), strict=True)
         return np.array([*(Fraction(s) / w for s, w in pairs), None], dtype=object)[:-1], None
@@ -29,9 +28,27 @@ def solve_merging(model: Merging) -> tuple[Array, None]:
 
 
 def nearest(sums: Array, mass: Array) -> Array:
-    """The whole number nearest to each sums/mass, exact for exact data; the even one if half-way."""
-    if not (exact.is_exact(sums) and exact.is_exact(mass)):
-        return np.asarray(np.rint(sums / mass).astype(np.int64))
+    """The whole number nearest to each sums/mass, for exact ones; the even one if half-way."""
     up = (2 * sums + mass) // (2 * mass)
     tie = (2 * sums + mass == 2 * mass * up) & (up % 2 == 1)
     return np.asarray(up - tie)
+
+
+def nearest_of(model: Merging) -> Array:
+    """The whole number nearest to each mean of data in floats; Python integers if some are beyond 64 bits."""
+    y, w = (exact.floats(part) for part in model.data)
+    with np.errstate(all="ignore"):
+        mean, largest = (w * y).sum(axis=0) / w.sum(axis=0), np.abs(y).max(axis=0)
+        near = 4 * (len(y) + 4) * 2.0**-53 * largest  # by how much a mean may be off
+        from_half = np.abs(mean - np.floor(mean) - 0.5)
+        clear = (from_half > near) & (largest < 2.0**50) & ((w * np.abs(y) > 1e-280) | (y == 0)).all(axis=0)
+    found = np.where(clear, np.rint(np.where(clear, mean, 0.0)), 0.0).astype(np.int64)
+    if clear.all():
+        return found
+    at = np.flatnonzero(~clear)
+    y, w = (exact.fractions(part[:, at]) for part in model.data)
+    exactly = nearest((w * y).sum(axis=0), w.sum(axis=0))
+    wide = exact.reach(exactly) >= 2**62
+    answer = found.astype(object) if wide else found
+    answer[at] = exactly if wide else exactly.astype(np.int64)
+    return answer

@@ -95,13 +95,43 @@ def test_the_reason_names_no_entry_that_is_optimal():
     )  # 1 is as close as 0
 
 
-def test_no_gap_in_floats_is_negative():
-    """At a half, rounding makes the other neighbour look better by 1e-11; bounds never exceed objectives."""
+def test_a_neighbour_that_is_worse_by_a_hair_is_not_proved():
+    """At a half, rounding in floats makes the other neighbour look better by 1e-11."""
     model = Merging(
         [[1001.9656580211335], [995.6428571428571]], [[49.57142857142857], [14.958333333333334]], integer=True
     )
-    assert solve(model).x.tolist() == [1000]
-    assert 0 <= model.certificate([1001]).gap < 1e-9
+    assert solve(model).x.tolist() == [1001]
+    assert model.certificate([1001]).optimal
+    other = model.certificate([1000])
+    assert not other.optimal
+    assert 0 < other.gap < 1e-9
+    assert other.reason == "the weighted residuals of x[0] do not balance"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whole_answers_beside_floats_have_no_tolerance(seed):
+    """Means at a half, or off by a unit in the last place, and huge ones: proved only if the nearest."""
+    rng, n = np.random.default_rng(seed), 6
+    if seed % 2:
+        w = rng.integers(1, 2**20, (2, n)) / 2.0 ** rng.integers(0, 20)
+        first = rng.integers(-1000, 1000, n) + rng.choice([0.25, 0.1, 1 / 3], n)
+        middle = rng.integers(-9, 9, n) + 0.5
+        y = np.stack([first, (middle * w.sum(axis=0) - w[0] * first) / w[1]])
+        y += rng.choice([0, 1, -1], y.shape) * np.spacing(np.abs(y))
+    else:
+        y, w = rng.normal(0, 10.0 ** rng.integers(-3, 19), (2, n)), rng.uniform(1e-3, 9, (2, n))
+    model = Merging(y, w, integer=True)
+    found = solve(model)
+    best = cost(found.x.tolist(), y, w)
+    assert found.certificate.optimal
+    assert Fraction(found.certificate.bound) <= best
+    for i, step in product(range(n), (-1, 1)):
+        other = found.x.tolist()
+        other[i] += step
+        proof, more = model.certificate(other), cost(other, y, w) - best
+        assert more >= 0
+        assert proof.optimal == (more == 0)
+        assert Fraction(proof.bound) <= best
 
 
 def test_floats_whose_squares_overflow_prove_nothing_and_raise_nothing():

@@ -61,8 +61,9 @@ def _cases() -> Iterator[Case]:
 
 def _run_read(data: GroupSizes, size: int, person: PersonRows | None = None, **budget: Any) -> Release:
     del size  # the table's
-    persons = {} if person is None else {"person": person.column, "rows_per_person": person.rows}
-    return group_size(data, method="M_c^dp", **persons, **budget)
+    if person is not None:
+        budget |= {"person": person.column, "rows_per_person": person.rows}
+    return group_size(data, method="M_c^dp", **budget)
 
 
 CASES = (*_cases(), *read_cases("group-size", "M_c^dp", group_sizes, _run_read))
