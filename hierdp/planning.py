@@ -85,7 +85,7 @@ def plan(
     for name, value in options.items():
         if keywords[name].option.form == "table":
             refuse_protected(value, public)
-    if options.get("largest") and not options.get("optimize"):
+    if "optimize" in keywords and options.get("largest") and not options.get("optimize"):
         raise InputError("`largest` says how to optimize: give `optimize`, too")
     if (epsilon is None) == (standard_error is None):
         raise InputError("give `epsilon`, or the `standard_error` that is wanted, and not both")

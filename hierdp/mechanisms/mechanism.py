@@ -153,7 +153,7 @@ class Mechanism(Generic[Facts]):
         raise NotImplementedError
 
     @staticmethod
-    def shape(table: Any, manifest: Mapping[str, Any], regions: Regions) -> str:
+    def shape(table: Any, manifest: Mapping[str, Any], regions: Regions, /) -> str:
         """What is wrong with a table's columns, levels and regions, in words; empty if nothing is."""
         return ""
 
@@ -250,11 +250,11 @@ class Mechanism(Generic[Facts]):
         """How many noisy answers a count is a sum or difference of; None: no intervals from a plan."""
         return 1
 
-    def expected(self, planned: Planned) -> Expected:
+    def expected(self, planned: Any) -> Expected:
         """What to expect of a release, without data."""
         facts, allowed = planned.facts(self), planned.allowed(self)
         mechanism, notes, shares = self, list[str](), None
-        if planned.optimize is not None:
+        if isinstance(planned, PlannedShares) and planned.optimize is not None:
             measured = [query.sensitivity for query in self.queries(facts, allowed)]
             given, parts = getattr(self, "shares", None), self.parts_of_variances(facts)
             best = best_shares(planned.optimize, measured, given, allowed.noise, planned.largest, parts)
@@ -281,7 +281,7 @@ class Mechanism(Generic[Facts]):
         """The rows of a plan: one for each query of a level."""
         return [row_of(query) for query in self.queries(facts, allowed)]
 
-    def planned_notes(self, facts: Facts, planned: Planned) -> Sequence[str]:
+    def planned_notes(self, facts: Facts, planned: Any) -> Sequence[str]:
         """What is known of the released counts without data, and what is not."""
         return self.NOTES
 
@@ -293,8 +293,6 @@ class Planned:
     OF_THE_RELEASE: ClassVar[Sequence[str] | None] = None
     """By default, all that a manifest has, `delta`, `method` and `shares`."""
 
-    optimize: LevelWeights = None
-    largest: Largest = False
     rows_per_person: RowsOfAPerson = 1
 
     @classmethod
@@ -310,6 +308,14 @@ class Planned:
     def allowed(self, mechanism: Mechanism[Any]) -> Allowed:
         """The budget of the measurements, for what their sensitivities are for."""
         return Allowed.of(mechanism.epsilon, getattr(mechanism, "delta", None), self.rows_per_person)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedShares(Planned):
+    """The options of a plan of levels, which may have the best shares of the budget."""
+
+    optimize: LevelWeights = None
+    largest: Largest = False
 
 
 Mechanism.PLANNED = Planned

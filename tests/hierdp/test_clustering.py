@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hierdp import release
 from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Measuring
-from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering, from_table
+from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering
 from hierdp.mechanisms.clustering import structure_first as sf
 from hierdp.mechanisms.clustering.ahp import laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, by_place, empirical, greedy, optimal, rules_of_thumb
@@ -465,15 +466,12 @@ def test_flattening_runs_the_last_axis_fastest():
 
 def test_from_a_table():
     people = pd.DataFrame({"age": [3, 17, 18, 64, 65, 66], "n": [5, 0, 1, 2, 2, 9]})
-    made = from_table(
-        people, epsilon=1.0, noise=SimulatedNoise(1), axes=[Numbers("age", 0, 80, 4)], count="n"
-    )
+    given = {"epsilon": 1.0, "noise": SimulatedNoise(1)}
+    made = release(people, "clustering", axes=[Numbers("age", 0, 80, 4)], count="n", **given)
     assert made.mechanism == "AHP"
     assert made.table["age"].tolist() == Numbers("age", 0, 80, 4).labels
     assert made.settings["axes"][0]["name"] == "age"
-    made = from_table(
-        people, epsilon=1.0, noise=SimulatedNoise(1), axes=[Numbers("age", 0, 80)], method="GS", width=8
-    )
+    made = release(people, "clustering", axes=[Numbers("age", 0, 80)], method="GS", width=8, **given)
     assert made.settings["width"] == 8
 
 

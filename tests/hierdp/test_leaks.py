@@ -206,9 +206,15 @@ OPTIONS = {
 @pytest.fixture
 def no_luck(monkeypatch):
     noise = Shifting()
-    for mechanism in MECHANISMS.values():
-        monkeypatch.setattr(f"{mechanism.module}.mechanism.ExactNoise", lambda: noise)
+    for module in drawing():
+        monkeypatch.setattr(f"{module}.ExactNoise", lambda: noise)
     return noise
+
+
+def drawing():
+    """The modules that take exact noise by default."""
+    yield "hierdp.mechanisms.mechanism"
+    yield from (f"{one.module}.mechanism" for one in MECHANISMS.values() if one.kind is None)
 
 
 @pytest.mark.parametrize("mechanism", OPTIONS)
@@ -350,5 +356,5 @@ def test_exact_noise_is_what_all_of_them_take():
     """So the fixture above replaces the noise that a release would draw."""
     import importlib
 
-    for mechanism in MECHANISMS.values():
-        assert importlib.import_module(f"{mechanism.module}.mechanism").ExactNoise is ExactNoise
+    for module in drawing():
+        assert importlib.import_module(module).ExactNoise is ExactNoise

@@ -8,9 +8,9 @@ from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
 from hierdp.mechanisms.relations import PERSON
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.clustering.mechanism import METHODS, clustering, from_table
+    from hierdp.mechanisms.clustering.mechanism import METHODS, Clustering, clustering
 
-__all__ = ["MECHANISM", "METHODS", "clustering", "from_table"]
+__all__ = ["MECHANISM", "METHODS", "Clustering", "clustering"]
 
 ZHANG, XU = "Zhang et al. 2014", "Xu et al. 2012"
 
@@ -53,6 +53,7 @@ MECHANISM = MechanismInfo(
         MethodInfo("GS", "none: clusters of one size", "Kellaris & Papadopoulos 2013"),
         MethodInfo("Laplace", "none: noise on every bin", "Dwork et al. 2006"),
     ),
+    value="Clustering",
     truth="hierdp.mechanisms.range_query.truth",
     help=HELP,
 )

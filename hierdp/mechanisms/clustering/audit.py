@@ -9,7 +9,6 @@ from typing import Any
 from hierdp.counts.axes import Numbers
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.mechanism import clustering
-from hierdp.mechanisms.persons import for_persons
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import EPSILON, LARGE, TWO_ROWS, Case
 from hierdp.record.release import Release
@@ -68,7 +67,9 @@ def _visits(rows: Rows) -> Histogram:
 
 
 def _run_visits(rows: Rows, noise: Noise, method: str, epsilon: float) -> Release:
-    return for_persons(lambda of_row: clustering(_visits(rows), of_row, noise, method), epsilon, TWO_ROWS)
+    return clustering(
+        _visits(rows), epsilon, noise, method, person=TWO_ROWS.column, rows_per_person=TWO_ROWS.rows
+    )
 
 
 def _read_cases() -> Iterator[Case]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from hierdp.analysis.bayes_bound import least_errors
 from hierdp.mechanisms.clustering import ahp, dawa
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.dawa import cluster_deviation
-from hierdp.mechanisms.clustering.mechanism import checked
 from hierdp.mechanisms.clustering.structure_first import FOR_LARGEST
-from hierdp.mechanisms.expected import Expected, RowsOfAPerson, frame, geometric_deviation
-from hierdp.mechanisms.option import Option, documented
+from hierdp.mechanisms.expected import Expected, frame, geometric_deviation
+from hierdp.mechanisms.mechanism import Planned
+from hierdp.mechanisms.option import Option
 from hierdp.privacy.budget import check_share, of_one_row, split
 from hierdp.tables import read
 from hierdp.tables.columns import refuse, whole_of
@@ -42,26 +42,15 @@ LEAST = (
 )
 
 
-@documented
-def expected(
-    *,
-    epsilon: float,
+@dataclass(frozen=True, kw_only=True)
+class PlannedClustering(Planned):
+    """The options of a plan for a clustered histogram."""
+
+    OF_THE_RELEASE: ClassVar = ("method", "share", "clusters", "largest", "width", "workload")
+
     bins: Annotated[
         int, Option("The number of bins, of all axes together.", "NUMBER", least=1, form="planned bins")
-    ],
-    method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "AHP",
-    share: Annotated[
-        float | None, Option("Share of ε for finding clusters. Default: the method's.", "NUMBER")
-    ] = None,
-    clusters: Annotated[int | None, Option("SF: number of clusters.", "NUMBER", least=1)] = None,
-    largest: Annotated[
-        int | None, Option("SF: a public upper bound on the counts.", "NUMBER", least=1)
-    ] = None,
-    width: Annotated[int | None, Option("GS: bins per cluster.", "NUMBER", least=1)] = None,
-    workload: Annotated[
-        str | None, Option("DAWA: what clusters are measured for, ranges (default) or bins.", "NAME")
-    ] = None,
-    rows_per_person: RowsOfAPerson = 1,
+    ]
     public_counts: Annotated[
         Any,
         Option(
@@ -70,19 +59,16 @@ def expected(
             "TABLE",
             form="table",
         ),
-    ] = None,
-) -> Expected:
-    """The noise in the counts of a clustered histogram, and the least error on bins like public ones."""
-    given = {
-        "share": share, "clusters": clusters, "largest": largest, "width": width, "workload": workload
-    }  # fmt: skip
-    found = _expected(epsilon, bins, method, given, rows_per_person)
-    if public_counts is None:
-        return found
-    counts = _counts_of(public_counts)
-    least = least_errors(counts, epsilon)
-    note = LEAST.format(bins=counts.size, rmse=math.sqrt(least.mse), kld=least.kld)
-    return replace(found, notes=(*found.notes, note))
+    ] = None
+
+    def expected(self, method: str, epsilon: float, options: Mapping[str, Any]) -> Expected:
+        """The noise in the counts of a clustered histogram, and the least error on bins like public ones."""
+        rows, notes = _rows(of_one_row(epsilon, self.rows_per_person), self.bins, method, **options)
+        if self.public_counts is not None:
+            counts = _counts_of(self.public_counts)
+            least = least_errors(counts, epsilon)
+            notes = (*notes, LEAST.format(bins=counts.size, rmse=math.sqrt(least.mse), kld=least.kld))
+        return Expected(method, frame(rows), notes, epsilon, ("counts_of",))
 
 
 def _counts_of(source: Any) -> Ints:
@@ -92,19 +78,21 @@ def _counts_of(source: Any) -> Ints:
     return np.asarray(run(table.select(n=number))["n"].to_numpy(), dtype=np.int64)
 
 
-def _expected(
-    epsilon: float, bins: int, method: str, given: Mapping[str, Any], rows_per_person: int
-) -> Expected:
-    share, clusters, largest, width, workload = given.values()
-    checked(method, {name: value for name, value in given.items() if value is not None})
-    budget = of_one_row(epsilon, rows_per_person)
+def _rows(
+    budget: float,
+    bins: int,
+    method: str,
+    share: float | None = None,
+    clusters: int | None = None,
+    largest: int | None = None,
+    width: int | None = None,
+    workload: str | None = None,
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The rows and the notes, for the ε of a row."""
     if method in ("Laplace", "NF"):
         noise = geometric_deviation(1, budget)
         error = noise if method == "Laplace" else math.nan
-        rows = [_row("every bin", 1, noise, error)]
-        return Expected(
-            method, frame(rows), () if method == "Laplace" else (BIAS, REUSED), epsilon, ("counts_of",)
-        )
+        return [_row("every bin", 1, noise, error)], () if method == "Laplace" else (BIAS, REUSED)
     known, many = False, "not known before the release"
     if method == "SF":
         runs = -(-bins // 10) if clusters is None else clusters
@@ -124,7 +112,7 @@ def _expected(
         for n in sorted(sizes)
         if n <= bins
     ]
-    return Expected(method, frame(rows), (BIAS, f"Number of clusters: {many}."), epsilon, ("counts_of",))
+    return rows, (BIAS, f"Number of clusters: {many}.")
 
 
 def _row(name: str, size: int, noise: float, error: float = np.nan) -> dict[str, Any]:

@@ -9,6 +9,7 @@ cluster is at least 0, and at most the whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,9 @@ from hierdp.mechanisms.intervals import (
     unknown,
     variance_of,
 )
+from hierdp.mechanisms.mechanism import Mechanism
 from hierdp.mechanisms.range_query.reading import answers_in
-from hierdp.privacy.budget import GEOMETRIC
+from hierdp.privacy.budget import GEOMETRIC, Allowed
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Flags, Floats, Ints
@@ -93,4 +95,6 @@ class ClusterIntervals:
         return variance_of(measured_in(self.release)[0].spend)
 
 
-intervals = ClusterIntervals
+def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: Written) -> ClusterIntervals:
+    """The intervals of a release, which follow from its table and its measurements."""
+    return ClusterIntervals(release)

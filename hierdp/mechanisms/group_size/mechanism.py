@@ -23,7 +23,7 @@ from hierdp.mechanisms.group_size.post_processing import (
     paper_window,
     post_process,
 )
-from hierdp.mechanisms.mechanism import Mechanism, Planned, release_counts
+from hierdp.mechanisms.mechanism import Mechanism, PlannedShares, release_counts
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, level_names, public_groups
 from hierdp.mechanisms.relations import ENTITY
@@ -67,7 +67,7 @@ class PublicGroups:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedGroupSize(Planned):
+class PlannedGroupSize(PlannedShares):
     """The options of a plan for groups by size."""
 
     OF_THE_RELEASE: ClassVar = ("delta", "max_size", "method", "shares")
@@ -228,7 +228,7 @@ class GroupSize(Mechanism[PublicGroups]):
         """See `Mechanism`."""
         return 2 if self.chosen.cumulative else 1
 
-    def planned_notes(self, facts: PublicGroups, planned: Planned) -> Sequence[str]:
+    def planned_notes(self, facts: PublicGroups, planned: PlannedGroupSize) -> Sequence[str]:
         """See `Mechanism`."""
         alike = planned.optimize is not None and self.chosen.cumulative and not self.chosen.fitted
         return [NOTE, f"{self.method} {ALIKE}"] if alike else [NOTE]
