@@ -64,7 +64,7 @@ def release(
         With `confidence`: it is the probability that all intervals cover, which are wider for it.
     **options
         The mechanism's own options: the columns of the table, the method, the solver. See
-        `hierdp.mechanisms.group_size.GroupSize`, `hierdp.mechanisms.top_down.from_table`, and so on.
+        `hierdp.mechanisms.group_size.GroupSize`, `hierdp.mechanisms.top_down.TopDown`, and so on.
 
     Returns
     -------

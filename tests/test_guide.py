@@ -147,14 +147,14 @@ def neighbours():
     from hierdp.mechanisms import MECHANISMS
     from hierdp.mechanisms.count_of_counts.mechanism import PRIVATE_GROUPS
     from hierdp.mechanisms.tabulation import budget
-    from hierdp.mechanisms.top_down.unit import Unit
+    from hierdp.mechanisms.unit import trips_of_a_person
 
     many = {
         "count-of-counts": {"--group-budget": PRIVATE_GROUPS},
         "top-down": {
-            "--trips 3": Unit(3).neighbours,
-            "--unbounded": Unit(bounded=False).neighbours,
-            "--unbounded --trips 3": Unit(3, bounded=False).neighbours,
+            "--trips 3": trips_of_a_person(3).neighbours,
+            "--unbounded": trips_of_a_person(bounded=False).neighbours,
+            "--unbounded --trips 3": trips_of_a_person(3, bounded=False).neighbours,
         },
         "tabulation": {
             "": budget.REPLACED,

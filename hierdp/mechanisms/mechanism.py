@@ -23,7 +23,6 @@ from hierdp.mechanisms.expected import (
     Expected,
     Largest,
     LevelWeights,
-    RowsOfAPerson,
     best_shares,
     deviation,
     frame,
@@ -277,7 +276,7 @@ class Mechanism(Generic[Facts]):
     def parts_of_variances(self, facts: Facts) -> Any:
         """Of the noise of each level in the variances of each level's counts; None: only a level's own."""
 
-    def planned_rows(self, facts: Facts, allowed: Allowed, planned: Planned) -> list[dict[str, Any]]:
+    def planned_rows(self, facts: Facts, allowed: Allowed, planned: Any) -> list[dict[str, Any]]:
         """The rows of a plan: one for each query of a level."""
         return [row_of(query) for query in self.queries(facts, allowed)]
 
@@ -288,12 +287,13 @@ class Mechanism(Generic[Facts]):
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """The options of `hierdp plan`: its fields, and those of the release that `OF_THE_RELEASE` names."""
+    """The options of `hierdp plan`: its fields, and those of the release that `OF_THE_RELEASE` names.
+
+    A field `rows_per_person` is the most rows of a person, if all of them are protected together.
+    """
 
     OF_THE_RELEASE: ClassVar[Sequence[str] | None] = None
     """By default, all that a manifest has, `delta`, `method` and `shares`."""
-
-    rows_per_person: RowsOfAPerson = 1
 
     @classmethod
     def of_the_release(cls, kind: type[Mechanism[Any]]) -> Sequence[str]:
@@ -307,7 +307,9 @@ class Planned:
 
     def allowed(self, mechanism: Mechanism[Any]) -> Allowed:
         """The budget of the measurements, for what their sensitivities are for."""
-        return Allowed.of(mechanism.epsilon, getattr(mechanism, "delta", None), self.rows_per_person)
+        return Allowed.of(
+            mechanism.epsilon, getattr(mechanism, "delta", None), getattr(self, "rows_per_person", 1)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,3 +195,12 @@ class PrivacyUnit:
         column, rows = bound.get("column"), bound.get("rows", budget.get("trips", 1))
         about = {"column": column, "rows": rows, "bounded_row": bool(bound) and column is None}
         return cls(**{**about, "counts": budget.get("counts"), **more})
+
+
+def trips_of_a_person(trips: int = 1, distinct: bool = True, bounded: bool = True) -> PrivacyUnit:
+    """One person with some trips: replaced by another (`bounded`), or joining or leaving."""
+    return PrivacyUnit(rows=trips, distinct=distinct, replaced=bounded, by_row=False)
+
+
+ONE_TRIP = trips_of_a_person()
+"""One trip per person, replaced by another, as in the experiments of Boninsegna & Silvestri 2025."""

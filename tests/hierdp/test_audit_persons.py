@@ -7,7 +7,7 @@ from faulty_noise import Half
 
 from hierdp.audit import CASES, audit
 from hierdp.mechanisms import MECHANISMS, size_audit
-from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.unit import PrivacyUnit
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.case import TWO_ROWS
 from tests.marks import quick
@@ -86,5 +86,5 @@ def test_half_the_noise_of_a_person_is_caught(mechanism, method):
 
 @pytest.mark.slow
 def test_noise_for_one_of_two_rows_is_caught(monkeypatch):
-    monkeypatch.setattr(Unit, "squared_sensitivity_over", lambda *_: 1)
+    monkeypatch.setattr(PrivacyUnit, "squared_sensitivity", lambda *_: 1)
     assert caught(case_of("top-down", "VanillaGauss"), 1000)

@@ -16,7 +16,8 @@ from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts.plan import budgets_of
 from hierdp.mechanisms.count_of_counts.plan import plan_of as counts_plan_of
 from hierdp.mechanisms.range_query.plan import METHODS, plan_of
-from hierdp.mechanisms.top_down import Unit, top_down
+from hierdp.mechanisms.top_down import top_down
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import (
     Ledger,
     Spend,
@@ -181,7 +182,7 @@ def test_every_mechanism_stays_within_an_odd_budget(noise, odd):
             made = clustering(data, epsilon, noise, method, **options)
             assert made.ledger.spent == pytest.approx(epsilon)
         for method, unit in itertools.product(
-            ("InfTDA", "VanillaGauss", "SH"), (Unit(), Unit(3, True, False))
+            ("InfTDA", "VanillaGauss", "SH"), (trips_of_a_person(), trips_of_a_person(3, True, False))
         ):
             made = top_down(trips, epsilon, 1e-6, noise, method, unit)
             assert made.ledger.spent == pytest.approx(made.ledger.rho if made.ledger.zcdp else epsilon)

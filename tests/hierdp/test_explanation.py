@@ -19,7 +19,7 @@ from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
 from hierdp.mechanisms.relations import ENTITY, PERSON
 from hierdp.mechanisms.tabulation.budget import Unit as TableUnit
-from hierdp.mechanisms.top_down.unit import Unit as TripUnit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.conversion import TIGHTER, epsilon_of, rho_of
 from hierdp.privacy.noise import ExactNoise
@@ -75,8 +75,12 @@ def test_what_is_hidden_is_what_differs_between_the_audits_tables(case):
         (PERSON, JOINS),
         (PRIVATE_GROUPS, JOINS),
         (f"{ENTITY}; {NOT_EMPTY}", JOINS),
-        *[(TripUnit(m, distinct, True).neighbours, REPLACES) for m in (1, 3) for distinct in (True, False)],
-        *[(TripUnit(m, distinct, False).neighbours, JOINS) for m in (1, 3) for distinct in (True, False)],
+        *[
+            (trips_of_a_person(m, distinct, replaced).neighbours, REPLACES if replaced else JOINS)
+            for m in (1, 3)
+            for distinct in (True, False)
+            for replaced in (True, False)
+        ],
         (TableUnit().neighbours([]), REPLACES),
         (TableUnit().neighbours([("town", "total")]), REPLACES),
         (TableUnit(False, 3).neighbours([]), JOINS),

@@ -28,7 +28,7 @@ from hierdp.mechanisms.tabulation import tabulate
 from hierdp.mechanisms.tabulation.options import METHODS as TABULATIONS
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import queries, refinements
-from hierdp.mechanisms.top_down.unit import Unit as TripUnit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import CHOICE, Ledger
 from hierdp.privacy.threshold import EXACT
 from hierdp.record import files
@@ -581,7 +581,7 @@ def test_only_a_threshold_costs_a_delta():
 def test_a_threshold_costs_its_delta(times, fails):
     (found,) = made("SH").measurements
     trips = flows(CASES["SH"].table, axes=CASES["SH"].options["axes"], count="n")
-    one = queries.stable(trips, refinements(trips, None), TripUnit(), 1.0, 1e-6, EXACT)
+    one = queries.stable(trips, refinements(trips, None), trips_of_a_person(), 1.0, 1e-6, EXACT)
     assert found.spend.delta == pytest.approx(one.delta, rel=1e-9)
     claimed = replace(found, spend=replace(found.spend, delta=times * found.spend.delta))
     recorded = Recorded(Measurements((claimed,)))

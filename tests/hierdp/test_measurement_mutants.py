@@ -125,9 +125,9 @@ MUTANTS = {
         answers("TopDown unbounded"),
     ),
     "--unbounded with the true total, of flows": (
-        top_down,
-        "top_down",
-        mutant(top_down.top_down, "data.total if unit.bounded else None", "data.total"),
+        top_down.TopDown,
+        "facts",
+        mutant(top_down.TopDown.facts, "data.total if self.bounded else None", "data.total"),
         answers("InfTDA unbounded"),
     ),
     "the true total of flows is recorded": (

@@ -16,7 +16,7 @@ from scipy import stats
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.mechanisms.group_size import m_c_dp
-from hierdp.mechanisms.top_down import Unit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy import noise as module
 from hierdp.privacy.noise import BLOCK, Changes, Drawing, ExactNoise, NoisyCounts, SimulatedNoise, threshold
 from hierdp.tables import GroupSizes
@@ -311,7 +311,7 @@ def test_a_failing_block_fails_the_draw():
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("bounded", [True, False])
 def test_stable_costs_no_more_than_requested(epsilon, delta, trips, distinct, bounded):
-    changes = Unit(trips, distinct, bounded).changes_over(1)
+    changes = trips_of_a_person(trips, distinct, bounded).changes(1)
     least = threshold(changes, epsilon, delta)
     _, noisy = ExactNoise().stable(np.array([5, 10**7]), "q", changes, epsilon, least)
     spend = noisy.spend

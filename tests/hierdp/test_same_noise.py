@@ -8,12 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 import hierdp
-from hierdp import InputError, Numbers, SimulatedNoise
+from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, release
 from hierdp.checking import FAILS, check
 from hierdp.cli.app import main
 from hierdp.execution import seal
 from hierdp.privacy.account import open_account
+from hierdp.same_noise import repaired
 from tests.hierdp.changing import change_manifest
+from tests.marks import quick
 
 HOMES = pd.DataFrame(
     {
@@ -212,3 +214,24 @@ def test_the_command(tmp_path):
         assert refused.exit_code == 2
         assert message in " ".join(refused.output.split())
         assert not (tmp_path / "third").exists()
+
+
+LEVEL_BY_LEVEL = ["InfTDA", "InfTDA_large", "TDA_inf", "TDA_L2", "TDA"]
+
+
+@pytest.mark.parametrize("made_by", quick(LEVEL_BY_LEVEL))
+def test_flows_repaired_by_another_method_are_those_of_its_release_with_the_same_noise(made_by, tmp_path):
+    """Every node has a positive count, so all methods measure the same."""
+    rng = np.random.default_rng(0)
+    state = rng.choice(list("AB"), 900)
+    trips = pd.DataFrame({"state": state, "town": np.char.add(state, rng.integers(0, 3, 900).astype(str))})
+    towns = trips.drop_duplicates().sort_values("town")
+    places = Hierarchy.from_columns({name: towns[name].tolist() for name in towns}, ["state", "town"])
+    options = {"epsilon": 1, "delta": 1e-6, "axes": {"place": (places, "town")}, "noise": SimulatedNoise(4)}
+    folder = release(trips, "top-down", method=made_by, **options).write(tmp_path / "out")
+    for method in LEVEL_BY_LEVEL:
+        other, its_own = repaired(folder, method), release(trips, "top-down", method=method, **options)
+        assert other.table.equals(its_own.table)
+        assert other.settings == its_own.settings
+    with pytest.raises(InputError, match="VanillaGauss cannot start from the measurements"):
+        repaired(folder, "VanillaGauss")

@@ -30,16 +30,18 @@ OTHERS = ((0, 0), (0, 1), (2, 1))
 def test_top_down_as_a_run_goes_by_every_method_and_unit(unit):
     """For all methods but SH; the stability histogram is tested in test_top_down_unit."""
     for method in TOP_DOWN:
-        if method == "SH" or (method == "TDA_inf" and unit.trips > 1):  # same queries as InfTDA, and slow
+        if method == "SH" or (method == "TDA_inf" and unit.rows > 1):  # same queries as InfTDA, and slow
             continue
         runs = {}
         for trips in [*people(unit), ()]:
             noise = unrelated(5, 4)
             top_down(flows_of([*OTHERS, *trips]), 1.0, 1e-6, noise, method, unit)
             runs[trips] = noise
-        nobody = runs[()] if not unit.bounded else runs.pop(())
+        nobody = runs[()] if not unit.replaced else runs.pop(())
         pairs = (
-            itertools.combinations(runs.values(), 2) if unit.bounded else ((r, nobody) for r in runs.values())
+            itertools.combinations(runs.values(), 2)
+            if unit.replaced
+            else ((r, nobody) for r in runs.values())
         )
         worst = 0
         for one, other in pairs:
@@ -50,7 +52,7 @@ def test_top_down_as_a_run_goes_by_every_method_and_unit(unit):
                 worst = max(worst, squared)
         assert worst > 0
         if method == "VanillaGauss":
-            assert worst == unit.squared_sensitivity
+            assert worst == unit.squared_sensitivity()
 
 
 OPTIONS = [

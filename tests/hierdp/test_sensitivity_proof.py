@@ -22,7 +22,7 @@ from hierdp.mechanisms.tabulation.budget import Unit as Persons
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
-from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import Allowed
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
@@ -217,13 +217,14 @@ def trips(counts, noise, unit):
 
 
 @pytest.mark.parametrize(
-    "unit",
-    quick([Unit(), Unit(3), Unit(3, False, False), Unit(3, True, False), Unit(2, False, True)]),
+    "options",
+    quick([[], [3], [3, False, False], [3, True, False], [2, False, True]]),
     ids=str,
 )
-def test_trips_of_a_person_between_many_towns(unit):
+def test_trips_of_a_person_between_many_towns(options):
+    unit = trips_of_a_person(*options)
     for query, norm, claimed, queries in queries_of(partial(trips, unit=unit), 16):
-        found = largest(queries, unit.trips, unit.bounded, norm, unit.distinct)
+        found = largest(queries, unit.rows, unit.replaced, norm, unit.distinct)
         same(found, norm, claimed, query)
 
 

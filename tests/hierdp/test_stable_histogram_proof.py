@@ -16,7 +16,7 @@ import pytest
 import universe
 
 from hierdp.mechanisms.top_down import top_down
-from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.unit import PrivacyUnit, trips_of_a_person
 from hierdp.privacy.noise import SimulatedNoise
 from tests.marks import quick
 
@@ -25,8 +25,8 @@ ROUNDED = Decimal("3e-16")
 """A threshold's δ is rounded up to a float."""
 
 UNITS = [
-    *(Unit(), Unit(bounded=False), Unit(2, False, False)),
-    *(Unit(2, False, True), Unit(2, True, False), Unit(2, True, True)),
+    *(trips_of_a_person(), trips_of_a_person(bounded=False), trips_of_a_person(2, False, False)),
+    *(trips_of_a_person(2, False, True), trips_of_a_person(2, True, False), trips_of_a_person(2, True, True)),
 ]
 
 BUDGETS = [(3.0, 0.05), (1.0, 1e-6)]
@@ -36,14 +36,14 @@ BUDGETS = [(3.0, 0.05), (1.0, 1e-6)]
 def people(unit):
     """The rows that a person may have."""
     choose = combinations if unit.distinct else combinations_with_replacement
-    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    sizes = [unit.rows] if unit.replaced else range(unit.rows + 1)
     return [rows for size in sizes for rows in choose(universe.KINDS, size)]
 
 
 def neighbours(others, unit):
     """Pairs of tables: a person with some rows, and with others or none, beside the rows of others."""
     every = people(unit)
-    pairs = product(every, every) if unit.bounded else product(every, [()])
+    pairs = product(every, every) if unit.replaced else product(every, [()])
     for one, other in pairs:
         if one != other:
             yield (*others, *one), (*others, *other)
@@ -161,7 +161,7 @@ def test_its_delta_is_the_smallest_for_all_neighbours(unit, epsilon, delta):
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_its_delta_is_the_smallest_for_all_tables_of_up_to_four_rows(unit, epsilon, delta):
-    prove(unit, epsilon, delta, 4 - unit.trips)
+    prove(unit, epsilon, delta, 4 - unit.rows)
 
 
 WRONG = {
@@ -174,8 +174,8 @@ WRONG = {
 @pytest.mark.parametrize("bug", WRONG)
 def test_a_wrong_threshold_or_scale_is_noticed(bug, monkeypatch):
     """By the largest changes, and by δ."""
-    right = Unit.changes_over
-    monkeypatch.setattr(Unit, "changes_over", lambda *given: right(*given)._replace(**WRONG[bug]))
-    largest, needed, _, changes, claimed = exact(Unit(2, False, False), 3.0, 0.05, 1)
+    right = PrivacyUnit.changes
+    monkeypatch.setattr(PrivacyUnit, "changes", lambda *given: right(*given)._replace(**WRONG[bug]))
+    largest, needed, _, changes, claimed = exact(trips_of_a_person(2, False, False), 3.0, 0.05, 1)
     assert largest != changes._asdict()
     assert needed > claimed

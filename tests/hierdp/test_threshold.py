@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hierdp.mechanisms.top_down import Unit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.noise import threshold
 from hierdp.privacy.threshold import (
     EXACT,
@@ -21,7 +21,7 @@ from hierdp.privacy.threshold import (
 )
 
 UNITS = [
-    Unit(trips, distinct, bounded)
+    trips_of_a_person(trips, distinct, bounded)
     for trips in (1, 2, 3, 5)
     for distinct in (True, False)
     for bounded in (True, False)
@@ -61,10 +61,10 @@ def worst(changes, scale, least):
 
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8, 1e-20])
 @pytest.mark.parametrize("scale", [0.05, 0.7, 2.0, 6.5])
-@pytest.mark.parametrize("unit", [Unit(), Unit(3), Unit(3, False, False), Unit(5, False)], ids=str)
-def test_the_smallest_threshold_that_hides_what_one_person_adds(unit, scale, delta):
+@pytest.mark.parametrize("options", [(), (3,), (3, False, False), (5, False)], ids=str)
+def test_the_smallest_threshold_that_hides_what_one_person_adds(options, scale, delta):
     """Summed by the noise's law, over all ways in which one person can fill cells alone."""
-    changes = unit.changes_over(1)
+    changes = trips_of_a_person(*options).changes(1)
     least = smallest_threshold(changes, scale, delta)
     assert worst(changes, scale, least) <= Decimal(delta)
     assert least == changes.largest + 1 or worst(changes, scale, least - 1) > Decimal(delta)
@@ -75,7 +75,7 @@ def test_the_smallest_threshold_that_hides_what_one_person_adds(unit, scale, del
 @pytest.mark.parametrize("scale", [0.3, 1.4, 6.0])
 def test_the_miss_of_a_threshold_is_its_worst_chance(places, trips, scale):
     """It is never below that probability."""
-    changes = Unit(trips).changes_over(places)
+    changes = trips_of_a_person(trips).changes(places)
     for least in (changes.largest + 1, changes.largest + 2, changes.largest + 30):
         exact, miss = worst(changes, scale, least), Decimal(miss_of(changes, scale, least))
         assert exact <= miss <= exact * (1 + Decimal("3e-16"))
@@ -103,14 +103,14 @@ def hockey_stick(one, other, epsilon, scale, least, reach):
 
 def neighbours(unit, cells, others):
     """All pairs of tables of a few cells that differ by one person."""
-    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    sizes = [unit.rows] if unit.replaced else range(unit.rows + 1)
     people = [
         np.bincount(filled, minlength=cells)
         for size in sizes
         for filled in itertools.combinations_with_replacement(range(cells), size)
         if not unit.distinct or len(set(filled)) == size
     ]
-    if unit.bounded:
+    if unit.replaced:
         return [(others + a, others + b) for a, b in itertools.permutations(people, 2)]
     pairs = [(others + a, others) for a in people]
     return pairs + [pair[::-1] for pair in pairs]
@@ -118,10 +118,10 @@ def neighbours(unit, cells, others):
 
 @pytest.mark.parametrize("delta", [0.2, 0.01])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.trips <= 2], ids=str)
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.rows <= 2], ids=str)
 def test_the_delta_of_all_neighbours_by_its_definition(unit, epsilon, delta):
     """For whole tables, δ is at most the threshold's, and equal to it for the worst ones."""
-    changes, cells = unit.changes_over(1), 2 * unit.trips
+    changes, cells = unit.changes(1), 2 * unit.rows
     scale = changes.in_all / epsilon
     least = threshold(changes, epsilon, delta)
     reach = int(7 * scale) + 6
@@ -130,7 +130,7 @@ def test_the_delta_of_all_neighbours_by_its_definition(unit, epsilon, delta):
         if not any(others) or cells == 2:
             pairs = neighbours(unit, cells, np.array(others))
             found += [hockey_stick(*pair, epsilon, scale, least, reach) for pair in pairs]
-    cut = 2 * cells * math.exp(-(reach - 2 * unit.trips) / scale)  # the mass beyond the reach
+    cut = 2 * cells * math.exp(-(reach - 2 * unit.rows) / scale)  # the mass beyond the reach
     assert claim - cut <= max(found) <= claim + 1e-12
 
 
@@ -138,13 +138,13 @@ def test_the_delta_of_all_neighbours_by_its_definition(unit, epsilon, delta):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-8])
 def test_it_is_never_over_the_papers(unit, epsilon, delta):
-    changes = unit.changes_over(1)
+    changes = unit.changes(1)
     assert threshold(changes, epsilon, delta) <= threshold(changes, epsilon, delta, PAPERS)
 
 
 def test_how_much_lower():
     """The numbers of docs/privacy.md, for one trip replaced by another, ε = 1 and δ = 1e-8."""
-    one = Unit().changes_over(1)
+    one = trips_of_a_person().changes(1)
     assert (threshold(one, 1.0, 1e-8, EXACT), threshold(one, 1.0, 1e-8, PAPERS)) == (37, 40)
 
 
@@ -159,7 +159,7 @@ def test_the_papers_threshold():
 @pytest.mark.parametrize("scale", [1e-9, 1e12])
 @pytest.mark.parametrize("rows", [1, 2**31 - 1])
 def test_extremes(rows, scale, delta):
-    changes = Unit(rows, distinct=False).changes_over(1)
+    changes = trips_of_a_person(rows, distinct=False).changes(1)
     least = smallest_threshold(changes, scale, delta)
     assert least > changes.largest
     assert 0 < miss_of(changes, scale, least) <= delta

@@ -20,8 +20,9 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.solver_options import SolverOptions
-from hierdp.mechanisms.top_down import METHODS, Unit, mechanism, refinements, top_down, true_table
+from hierdp.mechanisms.top_down import METHODS, mechanism, refinements, top_down, true_table
 from hierdp.mechanisms.top_down import post_processing as top_down_repairs
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import ExactNoise, SimulatedNoise, threshold
 from hierdp.privacy.threshold import Changes
@@ -58,7 +59,7 @@ def small(counts=(40, 30, 7, 12)):
 @quiet
 def test_releases_are_consistent(data, method, seed, draw):
     assume(method != "TDA_inf" or seed % 8 == 0)  # the solver is slow
-    unit = Unit(draw.draw(st.integers(1, 3)), draw.draw(st.booleans()), draw.draw(st.booleans()))
+    unit = trips_of_a_person(draw.draw(st.integers(1, 3)), draw.draw(st.booleans()), draw.draw(st.booleans()))
     first = draw.draw(st.sampled_from([None, *data.axis_names]))
     epsilon, noise = draw.draw(st.sampled_from([0.1, 3.0])), SimulatedNoise(seed)
     release = top_down(data, epsilon, DELTA, noise, method, unit, first=first)
@@ -68,7 +69,7 @@ def test_releases_are_consistent(data, method, seed, draw):
     below = table[table.level > 0]
     assert (below["count"] != 0).all() if method == "VanillaGauss" else (below["count"] > 0).all()
     total = int(table["count"][table.level == 0].iloc[0])
-    if unit.bounded and method in BY_LEVELS:
+    if unit.replaced and method in BY_LEVELS:
         assert total == data.total
     for level, axis in enumerate(order, start=1):
         sums = Counter()
@@ -94,7 +95,7 @@ def test_releases_are_consistent(data, method, seed, draw):
 @given(flows(), st.booleans())
 @settings(deadline=None, max_examples=8)
 def test_no_noise_gives_the_truth(method, data, bounded):
-    release = top_down(data, 1.0, DELTA, Double(), method, Unit(bounded=bounded))
+    release = top_down(data, 1.0, DELTA, Double(), method, trips_of_a_person(bounded=bounded))
     truth = true_table(data)
     counts = release.table[truth.columns]  # without standard errors
     assert sorted(counts.itertuples(index=False)) == sorted(truth.itertuples(index=False))
@@ -117,7 +118,7 @@ def test_the_table_of_mechanisms_has_each():
 
 def test_a_secret_total():
     noise = Double(lambda counts: counts + 5)
-    release = top_down(small(), 1.0, DELTA, noise, unit=Unit(bounded=False))
+    release = top_down(small(), 1.0, DELTA, noise, unit=trips_of_a_person(bounded=False))
     assert release.table["count"][0] == 94
     assert (release.table.groupby("level")["count"].sum() == 94).all()
     assert [spend.rho for spend in noise.spends] == pytest.approx([rho_of(1.0, DELTA) / 4] * 4)
@@ -127,7 +128,7 @@ def test_a_secret_total():
 
 def test_a_total_is_never_negative():
     noise = Double(lambda counts: counts - 1000 if counts.size == 1 else counts)
-    release = top_down(small(), 1.0, DELTA, noise, unit=Unit(bounded=False))
+    release = top_down(small(), 1.0, DELTA, noise, unit=trips_of_a_person(bounded=False))
     assert release.table["count"].tolist() == [0]
 
 
@@ -138,7 +139,7 @@ def test_shares():
     assert spent == pytest.approx([1 / 8, 2 / 8, 5 / 8])
     assert release.settings["shares"] == [1.0, 2.0, 5.0]
     noise = Double()
-    top_down(small(), 1.0, DELTA, noise, unit=Unit(bounded=False), shares=[4, 2, 1, 1])
+    top_down(small(), 1.0, DELTA, noise, unit=trips_of_a_person(bounded=False), shares=[4, 2, 1, 1])
     assert [s.rho / rho_of(1.0, DELTA) for s in noise.spends] == pytest.approx([1 / 2, 1 / 4, 1 / 8, 1 / 8])
 
 
@@ -150,16 +151,12 @@ def test_shares():
             "no method 'TDA_3'; did you mean 'TDA' or 'TDA_L2' or 'TDA_inf'? There are 'InfTDA', ",
         ),
         ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
-        (
-            {"method": "TDA", "solver": SolverOptions(window=3)},
-            "TDA takes no window; it takes backend, time_limit",
-        ),
         ({"method": "TDA_L2", "solver": SolverOptions("clarabell")}, "Did you mean clarabel?"),
         ({"method": "TDA_inf", "solver": SolverOptions(time_limit=-1.0)}, "time_limit is -1.0"),
         ({"method": "SH", "shares": [1]}, "SH takes no shares"),
         ({"method": "VanillaGauss", "shares": [1, 1, 1]}, "VanillaGauss takes no shares"),
         ({"shares": [1, 1]}, "2 shares for 3 levels"),
-        ({"shares": [1, 1, 1], "unit": Unit(bounded=False)}, "3 shares for 4 levels"),
+        ({"shares": [1, 1, 1], "unit": trips_of_a_person(bounded=False)}, "3 shares for 4 levels"),
         ({"shares": [1, 0, 1]}, "share 1 is 0.0"),
         ({"first": "too"}, "no axis 'too'"),
         ({"epsilon": 0}, "epsilon is 0"),
@@ -427,7 +424,7 @@ def test_by_the_command_line(method, tmp_path):
     assert done.exit_code == 0, done.output
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["mechanism"] == method
-    assert manifest["budget"]["neighbouring_relation"] == Unit(3, True, False).neighbours
+    assert manifest["budget"]["neighbouring_relation"] == trips_of_a_person(3, True, False).neighbours
     assert ("shares" in manifest["settings"]) == (method in BY_LEVELS)
     assert ("ε =" if method == "SH" else "ρ =") in done.output
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.top_down import METHODS, Unit, refinements, top_down
+from hierdp.mechanisms.top_down import METHODS, refinements, top_down
 from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
+from hierdp.mechanisms.unit import ONE_TRIP, trips_of_a_person
 from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import threshold
 from hierdp.privacy.rounding import root_of
@@ -25,7 +26,7 @@ from tests.marks import quick
 
 AXES = (hierarchy([[0, 0], [0, 0, 1]], "o"), hierarchy([[0, 0]], "d"))
 CELLS = list(itertools.product(range(3), range(2)))
-UNITS = [Unit(*given) for given in itertools.product((1, 2, 3), (True, False), (True, False))]
+UNITS = [trips_of_a_person(*given) for given in itertools.product((1, 2, 3), (True, False), (True, False))]
 
 
 def flows_of(trips):
@@ -51,7 +52,7 @@ def all_counts(trips):
 
 def people(unit):
     """All possible trips of one person."""
-    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    sizes = [unit.rows] if unit.replaced else range(unit.rows + 1)
     draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
     return [trips for size in sizes for trips in draw(CELLS, size)]
 
@@ -59,7 +60,7 @@ def people(unit):
 def worst(unit):
     """The largest squared change of each level, over all neighbours."""
     counts = [all_counts(trips) for trips in people(unit)]
-    pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, all_counts(())) for one in counts)
+    pairs = itertools.combinations(counts, 2) if unit.replaced else ((one, all_counts(())) for one in counts)
     squares = [[int(((a - b) ** 2).sum()) for a, b in zip(*pair, strict=True)] for pair in pairs]
     return np.max(squares, axis=0).tolist()
 
@@ -68,19 +69,19 @@ def worst(unit):
 def test_sensitivity_of_every_neighbour_at_every_level(unit):
     depths, nobody = depths_of(AXES, [1, 0, 0]), flows_of([])
     assert [finest_places(nobody, d) for d in depths] == [6, 3, 2, 1]
-    stated = [unit.squared_sensitivity_over(finest_places(nobody, d)) for d in depths[1:]]
-    assert worst(unit) == [0 if unit.bounded else unit.trips**2, *stated]
-    assert stated[-1] == unit.squared_sensitivity
+    stated = [unit.squared_sensitivity(finest_places(nobody, d)) for d in depths[1:]]
+    assert worst(unit) == [0 if unit.replaced else unit.rows**2, *stated]
+    assert stated[-1] == unit.squared_sensitivity()
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_changes_of_every_neighbour(unit):
     counts = [all_counts(trips)[-1] for trips in people(unit)]
     nobody = all_counts(())[-1]
-    pairs = itertools.combinations(counts, 2) if unit.bounded else ((one, nobody) for one in counts)
+    pairs = itertools.combinations(counts, 2) if unit.replaced else ((one, nobody) for one in counts)
     away = [np.abs(a - b) for a, b in pairs]
     found = [max(int(f(d)) for d in away) for f in (np.count_nonzero, np.sum, np.max)]
-    assert (*found, max(int(one.sum()) for one in counts)) == unit.changes_over(1)
+    assert (*found, max(int(one.sum()) for one in counts)) == unit.changes(1)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -88,35 +89,37 @@ def test_changes_of_every_neighbour(unit):
 def test_the_noise_is_drawn_for_it(unit, method):
     class Stable(Double):
         def stable(self, counts, query, changes, epsilon, least):
-            assert (changes, epsilon) == (unit.changes_over(1), 1.0)
+            assert (changes, epsilon) == (unit.changes(1), 1.0)
             assert least == threshold(changes, 1.0, 1e-6)
             spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, 1e-6)
             return np.arange(counts.size), self._answer(counts, spend)
 
     noise = Stable()
     release = top_down(flows_of(CELLS[:3]), 1.0, 1e-6, noise, method, unit)
-    finest = root_of(unit.squared_sensitivity)
-    expected = [root_of(unit.squared_sensitivity_over(n)) for n in (3, 2)] + [finest]
-    if not unit.bounded:
-        expected.insert(0, unit.trips)
+    finest = root_of(unit.squared_sensitivity())
+    expected = [root_of(unit.squared_sensitivity(n)) for n in (3, 2)] + [finest]
+    if not unit.replaced:
+        expected.insert(0, unit.rows)
     if method == "VanillaGauss":
         expected = [finest]
     if method == "SH":
-        expected = [unit.changes_over(1).in_all]
+        expected = [unit.changes(1).in_all]
     assert [spend.sensitivity for spend in noise.spends] == expected
     assert release.ledger.neighbours == unit.neighbours
     assert ("the total" in {spend.query for spend in noise.spends}) == (len(expected) == 4)
-    assert ("total" in release.settings) == unit.bounded
+    assert ("total" in release.settings) == unit.replaced
 
 
 def test_the_papers_sensitivities_hold_for_the_finest_counts_only():
     """2m for m distinct trips (§4.1) is too small if a node contains several finest cells."""
     for m in (1, 2, 5):
         squared = [
-            Unit(m, distinct, bounded).squared_sensitivity for distinct in (1, 0) for bounded in (1, 0)
+            trips_of_a_person(m, distinct, bounded).squared_sensitivity()
+            for distinct in (1, 0)
+            for bounded in (1, 0)
         ]
         assert squared == [2 * m, m, 2 * m**2, m**2]
-    assert worst(Unit(2))[1] == 8 > 2 * 2
+    assert worst(trips_of_a_person(2))[1] == 8 > 2 * 2
 
 
 # --- through the reader, with a region for unknown places ------------------------------------------------
@@ -125,7 +128,10 @@ KNOWN = Hierarchy.from_columns({"state": ["S", "S"], "town": ["a", "b"]}, ["stat
 TRIPS = list(itertools.product(["a", "x", "y"], ["p", None]))
 """Trips from a known place or one of two unknown ones, to a known or a missing place."""
 
-WITH_UNKNOWN = [Unit(1), Unit(2), Unit(2, bounded=False), Unit(2, distinct=False)]
+WITH_UNKNOWN = [
+    *(trips_of_a_person(), trips_of_a_person(2), trips_of_a_person(2, bounded=False)),
+    trips_of_a_person(2, distinct=False),
+]
 
 
 @cache
@@ -138,13 +144,13 @@ def read_trips(trips):
 
 def read_people(unit):
     """The tables for all possible trips of one person; first without the person, if that is a neighbour."""
-    sizes = [unit.trips] if unit.bounded else range(unit.trips + 1)
+    sizes = [unit.rows] if unit.replaced else range(unit.rows + 1)
     draw = itertools.combinations if unit.distinct else itertools.combinations_with_replacement
     return [read_trips(trips) for size in sizes for trips in draw(TRIPS, size)]
 
 
 def neighbours_among(runs, unit):
-    return itertools.combinations(runs, 2) if unit.bounded else ((one, runs[0]) for one in runs)
+    return itertools.combinations(runs, 2) if unit.replaced else ((one, runs[0]) for one in runs)
 
 
 @pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, every=4), ids=str)
@@ -161,7 +167,7 @@ def test_sensitivity_through_the_reader_with_an_unknown_region(method, unit):
             squared = int(((a - b) ** 2).sum())
             assert squared <= spend.sensitivity**2 * (1 + 1e-12)
             worst = max(worst, squared)
-    assert worst == unit.trips**2 * (2 if unit.bounded else 1)
+    assert worst == unit.rows**2 * (2 if unit.replaced else 1)
 
 
 @pytest.mark.parametrize("unit", quick(WITH_UNKNOWN, every=2), ids=str)
@@ -187,7 +193,7 @@ def test_changes_through_the_reader_with_an_unknown_region(unit):
 
 
 def test_without_an_unknown_region_different_trips_need_less_noise():
-    unit = Unit(2)
+    unit = trips_of_a_person(2)
     known, unknown = (flows(pd.DataFrame({"c": ["a"]}), axes={"c": ["c"]}, unknown=u) for u in (None, "z"))
     spends = [
         top_down(data, 1.0, 1e-6, Double(), "InfTDA", unit).ledger.spends[0] for data in (known, unknown)
@@ -200,9 +206,9 @@ def test_without_an_unknown_region_different_trips_need_less_noise():
 def test_in_words():
     words = [unit.neighbours for unit in UNITS]
     assert len(set(words)) == 10  # a single trip is always distinct
-    assert Unit().neighbours == "one trip is replaced by another; regions and the total are public"
-    assert all(("total" in unit.neighbours) == unit.bounded for unit in UNITS)
-    assert all((str(unit.trips) in unit.neighbours) == (unit.trips > 1) for unit in UNITS)
+    assert ONE_TRIP.neighbours == "one trip is replaced by another; regions and the total are public"
+    assert all(("total" in unit.neighbours) == unit.replaced for unit in UNITS)
+    assert all((str(unit.rows) in unit.neighbours) == (unit.rows > 1) for unit in UNITS)
 
 
 @given(st.integers(0, 2**62))
@@ -215,7 +221,7 @@ def test_roots_are_never_too_small(n):
 @pytest.mark.parametrize("trips", [0, -1, 1.5, True, "2", 2**31])
 def test_bad_trips(trips):
     with pytest.raises(InputError, match="it must be a whole number, 1 or more"):
-        Unit(trips)
+        trips_of_a_person(trips)
 
 
 def test_sensitivity_is_that_of_the_worst_way_to_share_trips_among_counts():
@@ -230,5 +236,5 @@ def test_sensitivity_is_that_of_the_worst_way_to_share_trips_among_counts():
                     for k in range(1, min(left, places, *so_far[-1:]) + 1):
                         further[(*so_far, k)] = left - k
                 shares = further
-            assert Unit(trips, bounded=False).squared_sensitivity_over(places) == worst
-            assert Unit(trips).squared_sensitivity_over(places) == 2 * worst
+            assert trips_of_a_person(trips, bounded=False).squared_sensitivity(places) == worst
+            assert trips_of_a_person(trips).squared_sensitivity(places) == 2 * worst

@@ -30,14 +30,14 @@ from hierdp.mechanisms.tabulation.budget import Unit as Persons
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
-from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Spend
 from hierdp.privacy.noise import NoisyCounts
 from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
 
-ONE_TRIP = Unit()
+ONE_TRIP = trips_of_a_person()
 
 REGIONS, GROUPS = "ABC", (0, 1, 2)
 KINDS = list(product(REGIONS, GROUPS))
@@ -245,7 +245,7 @@ def by_tabulation(table, noise, unit=ONE_PERSON, queries=("total", "detailed")):
     tabulate(data, plan, 1.0, 1e-6, noise, "GLS", unit)
 
 
-JOINS, TWO = Unit(bounded=False), Unit(2, False, True)
+JOINS, TWO = trips_of_a_person(bounded=False), trips_of_a_person(2, False, True)
 
 JOINED = {
     **{f"group-size {m}": (partial(by_group_size, method=m), 1) for m in GROUP_SIZE},
@@ -284,9 +284,9 @@ JOINED = {
     "clustering PHP": (partial(by_line, mechanism=clustering, method="PHP"), 1),
     "top-down, a trip": (partial(by_flow, unit=JOINS), 1),
     "top-down VanillaGauss, a trip": (partial(by_flow, unit=JOINS, method="VanillaGauss"), 1),
-    "top-down, two trips": (partial(by_flow, unit=Unit(2, False, False)), 2),
+    "top-down, two trips": (partial(by_flow, unit=trips_of_a_person(2, False, False)), 2),
     "top-down VanillaGauss, two trips": (
-        partial(by_flow, unit=Unit(2, False, False), method="VanillaGauss"),
+        partial(by_flow, unit=trips_of_a_person(2, False, False), method="VanillaGauss"),
         2,
     ),
     "tabulation": (partial(by_tabulation, unit=Persons(bounded=False)), 1),

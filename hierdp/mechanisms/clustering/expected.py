@@ -14,7 +14,7 @@ from hierdp.mechanisms.clustering import ahp, dawa
 from hierdp.mechanisms.clustering.ahp_rules import RULES
 from hierdp.mechanisms.clustering.dawa import cluster_deviation
 from hierdp.mechanisms.clustering.structure_first import FOR_LARGEST
-from hierdp.mechanisms.expected import Expected, frame, geometric_deviation
+from hierdp.mechanisms.expected import Expected, RowsOfAPerson, frame, geometric_deviation
 from hierdp.mechanisms.mechanism import Planned
 from hierdp.mechanisms.option import Option
 from hierdp.privacy.budget import check_share, of_one_row, split
@@ -51,6 +51,7 @@ class PlannedClustering(Planned):
     bins: Annotated[
         int, Option("The number of bins, of all axes together.", "NUMBER", least=1, form="planned bins")
     ]
+    rows_per_person: RowsOfAPerson = 1
     public_counts: Annotated[
         Any,
         Option(

@@ -16,7 +16,7 @@ from hierdp.counts.size_table import SizeTable, narrow
 from hierdp.measurements.measuring import Differs, Measure, Measuring
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, places_of
+from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, RowsOfAPerson, places_of
 from hierdp.mechanisms.group_size.post_processing import (
     METHODS,
     GroupSizeMethod,
@@ -74,6 +74,7 @@ class PlannedGroupSize(PlannedShares):
 
     levels: PlannedLevels = None
     regions: PlannedRegions = None
+    rows_per_person: RowsOfAPerson = 1
 
     def facts(self, mechanism: GroupSize) -> PublicGroups:
         """See `Planned`."""

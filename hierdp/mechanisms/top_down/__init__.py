@@ -9,19 +9,15 @@ from hierdp.mechanisms.relations import TRIP
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.top_down.levels import Level, refinements
-    from hierdp.mechanisms.top_down.mechanism import from_table, inf_tda, loss_of, top_down, true_table
+    from hierdp.mechanisms.top_down.mechanism import TopDown, inf_tda, top_down, true_table
     from hierdp.mechanisms.top_down.post_processing import METHODS
-    from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 
 __all__ = [
     "MECHANISM",
     "METHODS",
-    "ONE_TRIP",
     "Level",
-    "Unit",
-    "from_table",
+    "TopDown",
     "inf_tda",
-    "loss_of",
     "refinements",
     "top_down",
     "true_table",
@@ -65,6 +61,7 @@ MECHANISM = MechanismInfo(
             "SH", "none: noisy positive counts over a threshold", f"{BONINSEGNA}, Theorem 8", "(ε, δ)-DP"
         ),
     ),
+    value="TopDown",
     help=HELP,
 )
 

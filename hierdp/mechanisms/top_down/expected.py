@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.measurements.query import Query
-from hierdp.mechanisms import shared_options as shared
-from hierdp.mechanisms.expected import (
-    Expected,
-    Largest,
-    LevelWeights,
-    best_shares,
-    deviation,
-    frame,
-    regions_of,
-    shares_note,
-    shares_plan,
-)
-from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.solver_options import SolverOptions, checked
-from hierdp.mechanisms.top_down import queries
-from hierdp.mechanisms.top_down.levels import depths_of, level_name, refinements
-from hierdp.mechanisms.top_down.mechanism import top_down
-from hierdp.mechanisms.top_down.post_processing import METHODS
+from hierdp.mechanisms.expected import Expected, deviation, regions_of
+from hierdp.mechanisms.mechanism import PlannedShares
+from hierdp.mechanisms.option import Option
+from hierdp.mechanisms.top_down.levels import Axes, depths_of
 from hierdp.mechanisms.top_down.truth import levels
-from hierdp.mechanisms.top_down.unit import Unit
-from hierdp.mechanisms.top_down.zeros import Zeros, zeros_of
-from hierdp.privacy.budget import GAUSSIAN, check_delta, check_epsilon
-from hierdp.privacy.conversion import rho_of
+from hierdp.mechanisms.top_down.zeros import Zeros
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.privacy.threshold import EXACT
 from hierdp.record.release import Release
 from hierdp.tables import Flows, flows
 from hierdp.tables.cells import axes_by_name
@@ -70,14 +52,26 @@ MOST_TRIPS = 2_000_000
 LEAST = 1e-6
 """The least part of a level's own noise in its variance."""
 
+UNBIASED = (
+    "The counts are unbiased. standard_error is the root of the mean variance of a level's counts; "
+    "it is the same for all if their numbers of finest cells are."
+)
+DROPPED = (
+    "Noisy counts under {least:,} are dropped, and cells without a row have no noise: the error depends on "
+    "how many small counts there are, and is not known. The noise is that of a kept cell."
+)
+
 NO_BOUND = "No bound on the error is known for {why}."
 
 
-@documented
-def expected(
-    *,
-    epsilon: float,
-    delta: shared.Delta,
+@dataclass(frozen=True, kw_only=True)
+class PlannedTopDown(PlannedShares):
+    """The options of a plan for counts along hierarchies."""
+
+    OF_THE_RELEASE: ClassVar = (
+        *("delta", "first", "method", "trips", "distinct", "bounded", "shares", "zeros"),
+    )
+
     axes: Annotated[
         Mapping[str, Any],
         Option(
@@ -86,28 +80,10 @@ def expected(
             "divided among those above as evenly as possible.",
             form="planned axes",
         ),
-    ],
-    first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
-    method: Annotated[str, Option("The method; see `hierdp mechanisms`.", "NAME")] = "InfTDA",
-    trips: Annotated[int, Option("The (largest) number of trips of a person.", "NUMBER", least=1)] = 1,
-    distinct: Annotated[
-        bool, Option("With `trips`: all trips of one person are in different cells.")
-    ] = False,
-    bounded: shared.Bounded = True,
-    shares: shared.Shares = None,
-    optimize: LevelWeights = None,
-    largest: Largest = False,
-    zeros: Annotated[
-        str | None,
-        Option(
-            "Two axes that no trip has the same finest place on, such as origin=destination.",
-            "AXIS=AXIS",
-            flag="--zero",
-        ),
-    ] = None,
+    ]
     failure: Annotated[
         float, Option("The probability with which a bound may fail.", "NUMBER", above=0, most=0.5)
-    ] = 0.05,
+    ] = 0.05
     total: Annotated[
         int | None,
         Option(
@@ -116,7 +92,7 @@ def expected(
             "NUMBER",
             least=1,
         ),
-    ] = None,
+    ] = None
     like: Annotated[
         Any,
         Option(
@@ -125,60 +101,36 @@ def expected(
             "TABLE",
             form="table",
         ),
-    ] = None,
+    ] = None
     count: Annotated[
         str | None, Option("With `like`: the column of counts. Default: each row counts as one.", "COLUMN")
-    ] = None,
+    ] = None
     runs: Annotated[
         int, Option("With `total` or `like`: simulated releases.", "NUMBER", least=1, most=1000)
-    ] = 5,
-) -> Expected:
-    """The noise of each level of a release of counts along hierarchies, bounds on the error, and its size."""
-    check_epsilon(epsilon), check_delta(delta)
-    chosen, unit = checked(method, SolverOptions(), METHODS), Unit(trips, distinct, bounded)
-    if total is not None and like is not None:
-        raise InputError("give `total`, for a made-up table, or `like`, a public one, not both")
-    data = flows_of(axes) if like is None else _public(like, axes, count)
-    order = refinements(data, first)
-    reached, known_zeros = depths_of(data.axes, order)[1:], zeros_of(zeros, data)
-    nodes = [_nodes(data, depths) - (known_zeros.number(depths) if known_zeros else 0) for depths in reached]
-    if optimize is not None:
-        there = [queries.level(data, depths, unit, 1.0, 1) for depths in reached]
-        measured = there if bounded else [queries.total(unit, 1.0), *there]
-        sensitivities = [one.sensitivity for one in measured]
-        parts = parts_of_variances([1, *nodes])[bounded:, bounded:]
-        shares = best_shares(optimize, sensitivities, shares, GAUSSIAN, largest, parts)
-    if total is not None:
-        data = made_up(data, total, known_zeros)
+    ] = 5
 
-    def simulated(found: Expected) -> Expected:
+    def facts(self, _: Any) -> Axes:
+        """See `Planned`."""
+        return Axes.of(self.data, None)
+
+    @cached_property
+    def data(self) -> Flows:
+        """The axes; the counts of the public table, if there is one."""
+        if self.total is not None and self.like is not None:
+            raise InputError("give `total`, for a made-up table, or `like`, a public one, not both")
+        if self.like is None:
+            return flows_of(self.axes)
+        return flows(self.like, axes=axes_by_name(self.axes), count=self.count)
+
+    def simulated(
+        self, found: Expected, zeros: Zeros | None, release: Callable[[Flows, SimulatedNoise], Release]
+    ) -> Expected:
+        """What to expect, with the errors of simulated releases of the public table, or a made-up one."""
+        data = self.data if self.total is None else made_up(self.data, self.total, zeros)
         if not data.counts.size:
             return replace(found, notes=(*found.notes, SIMULATE))
-
-        def release(noise: SimulatedNoise) -> Release:
-            return top_down(data, epsilon, delta, noise, method, unit, shares, first, zeros=zeros)
-
-        return with_simulated(found, data, release, runs, "made-up" if like is None else "public")
-
-    chosen.refuse(shares, zeros)
-    if chosen.model is None:
-        return simulated(_finest(data, order, epsilon, delta, unit, method))
-    budgets = queries.shares_of(rho_of(epsilon, delta), len(order), unit, shares)
-    rows, scales = list[dict[str, Any]](), list[float]()
-    if not bounded:
-        rows.append(_row(0, "total", queries.total(unit, budgets[0])) | {"bound": np.nan})
-    known = bounded and method in BOUNDED
-    for level, (depths, share) in enumerate(zip(reached, budgets[-len(order) :], strict=True), start=1):
-        query = queries.level(data, depths, unit, share, nodes[level - 1])
-        scales.append(query.sensitivity / math.sqrt(2 * share))
-        bound = error_bound_by_nodes(scales, nodes[:level], failure) if known else np.nan
-        rows.append(_row(level, level_name(data, depths), query) | {"bound": bound})
-    why = "a noisy total" if not bounded else f"{method}, whose answers are not of least Chebyshev distance"
-    more = BOUND.format(chance=100 * (1 - failure)) if known else NO_BOUND.format(why=why)
-    notes = (UNKNOWN, more) if optimize is None or shares is None else (shares_note(shares), UNKNOWN, more)
-    return simulated(
-        Expected(method, frame(rows), notes, epsilon, answers=1, plan=shares_plan(shares, optimize))
-    )
+        which = "made-up" if self.like is None else "public"
+        return with_simulated(found, data, partial(release, data), self.runs, which)
 
 
 def parts_of_variances(nodes: Sequence[int]) -> Floats:
@@ -196,11 +148,6 @@ def parts_of_variances(nodes: Sequence[int]) -> Floats:
         found[level] = found[level - 1] / children**2
         found[level, level] = max(1 - 1 / children, LEAST)
     return found
-
-
-def _public(source: Any, axes: Any, count: str | None) -> Flows:
-    """The counts of a public table, whose regions are those of the axes or, with columns, its own."""
-    return flows(source, axes=axes_by_name(axes), count=count)
 
 
 def made_up(shape: Flows, total: int, zeros: Zeros | None = None) -> Flows:
@@ -239,7 +186,7 @@ def with_simulated(
             np.abs(one.released - one.true) for one in levels(data, made.table, made.settings, made.regions)
         ]
         order = [data.axis_names.index(name) for name in made.settings["order"]]
-        cells = [_nodes(data, depths) for depths in depths_of(data.axes, order)]
+        cells = [nodes_of(data, depths) for depths in depths_of(data.axes, order)]
         means.append([float(e.sum()) / n for e, n in zip(errors, cells, strict=True)])
         largest.append([float(e.max(initial=0)) for e in errors])
     table = found.table.copy()
@@ -251,36 +198,6 @@ def with_simulated(
         table["bound"] = bound
     words = SIMULATED.format(runs=runs, which=which, total=data.total, cells=data.counts.size)
     return replace(found, table=table, notes=(*found.notes, words))
-
-
-def _finest(
-    data: Flows, order: Sequence[int], epsilon: float, delta: float, unit: Unit, method: str
-) -> Expected:
-    """The methods that measure only the finest cells; the levels above are their sums."""
-    reached = depths_of(data.axes, order)
-    finest = _nodes(data, reached[-1])
-    if method == "VanillaGauss":
-        query = queries.level(data, reached[-1], unit, rho_of(epsilon, delta), finest)
-        note = (
-            "The counts are unbiased. standard_error is the root of the mean variance of a level's counts; "
-            "it is the same for all if their numbers of finest cells are."
-        )
-    else:
-        query = queries.stable(data, order, unit, epsilon, delta, EXACT)
-        assert query.threshold is not None
-        note = (
-            f"Noisy counts under {query.threshold.least:,} are dropped, and cells without a row have no "
-            "noise: the error depends on how many small counts there are, and is not known. The noise is "
-            "that of a kept cell."
-        )
-    rows = []
-    for level, depths in enumerate(reached):
-        each = finest / _nodes(data, depths)
-        row = _row(level, level_name(data, depths) if level else "total", query)
-        if method == "VanillaGauss":
-            row["standard_error"] = row["noise_deviation"] * math.sqrt(each)
-        rows.append(row)
-    return Expected(method, frame(rows), (note,), epsilon)
 
 
 def flows_of(axes: Mapping[str, Any]) -> Flows:
@@ -309,11 +226,13 @@ def flows_of(axes: Mapping[str, Any]) -> Flows:
     return Flows(tuple(found.values()), tuple(found), nothing.reshape(0, len(found)), nothing)
 
 
-def _nodes(data: Flows, depths: Sequence[int]) -> int:
+def nodes_of(data: Flows, depths: Sequence[int]) -> int:
+    """The number of all possible nodes of a level."""
     return math.prod(int(axis.tree.level_sizes[d]) for axis, d in zip(data.axes, depths, strict=True))
 
 
-def _row(level: int, name: str, query: Query) -> dict[str, Any]:
+def row_of_level(level: int, name: str, query: Query) -> dict[str, Any]:
+    """A plan's row of the query of a level."""
     return {
         "level": level,
         "counts_of": name,

@@ -44,11 +44,10 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.mechanisms.top_down.checking import no_flows, plan_in
-from hierdp.mechanisms.top_down.levels import Children, Level, depths_of
-from hierdp.mechanisms.top_down.mechanism import level_by_level
+from hierdp.mechanisms.top_down.levels import Axes, Children, Level, depths_of
+from hierdp.mechanisms.top_down.mechanism import TopDown
 from hierdp.mechanisms.top_down.queries import TOTAL
-from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed
 from hierdp.privacy.noise import threshold_of
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
@@ -100,15 +99,18 @@ class TopDownIntervals:
     Raises `InputError` if it has no measurements, or others than its table.
     """
 
+    mechanism: TopDown
+    facts: Axes
+    allowed: Allowed
     release: Written
 
-    @cached_property
+    @property
     def _data(self) -> Flows:
-        return no_flows(self.release.manifest["settings"], self.release.regions)
+        return self.facts.data
 
     @cached_property
     def _order(self) -> list[int]:
-        return [self._data.axis_names.index(name) for name in self.release.manifest["settings"]["order"]]
+        return self.mechanism.order(self.facts)
 
     @cached_property
     def _measurements(self) -> list[Measurement]:
@@ -116,7 +118,7 @@ class TopDownIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
-        manifest, miss, most = self.release.manifest, 1 - confidence, self._most
+        miss, most = 1 - confidence, self._most
         masks = [selection.regions[name] for name in self._data.axis_names]
         if not all(mask.any() for mask in masks):
             return Interval(0.0, 0.0)
@@ -124,28 +126,28 @@ class TopDownIntervals:
             root = self.unbiased(selection)
             half = half_width(root.variance, miss)
             return interval(root.value, half, half, 0.0, most)
-        if manifest["mechanism"] == "VanillaGauss":
+        if self.mechanism.method == "VanillaGauss":
             cells = self.unbiased(selection)
             half = half_width(cells.variance, miss)
             return interval(cells.value, half, half, 0.0, most)
-        if manifest["mechanism"] == "SH":
+        if self.mechanism.method == "SH":
             return self._over_threshold(self._finest(selection), miss, most)
         return self._level_by_level(selection.level, masks, miss, most)
 
     def unbiased(self, selection: Selection) -> Estimate:
         """See `Intervals`: the sum of the level's answers, if all nodes above were released as positive."""
-        manifest, total = self.release.manifest, self.release.manifest["settings"].get("total")
+        total = self.facts.total
         masks = [selection.regions[name] for name in self._data.axis_names]
         if not all(mask.any() for mask in masks):
             return Estimate(0.0, 0.0)
         if self._by_level and total is not None and all(mask.all() for mask in masks):
             return Estimate(float(total), 0.0)
-        if manifest["mechanism"] == "VanillaGauss":
+        if self.mechanism.method == "VanillaGauss":
             (measured,) = self._measurements
             finest = self._finest(selection)
             cells = measured.answers.reshape([mask.size for mask in finest])[np.ix_(*finest)]
             return Estimate(cells.sum(dtype=float), cells.size * variance_of(measured.spend))
-        if manifest["mechanism"] == "SH":
+        if self.mechanism.method == "SH":
             return Estimate()
         if selection.level == 0:
             return Estimate(float(self._measurements[0].answers[0]), variance_of(self._measurements[0].spend))
@@ -199,11 +201,11 @@ class TopDownIntervals:
         of all counts that were measured, with a row or without: for each level a part of the probability,
         divided among its counts, whose number follows from noise above.
         """
-        manifest, table, most = self.release.manifest, self.release.table, self._most
-        if manifest["mechanism"] in ("VanillaGauss", "SH"):
+        table, most = self.release.table, self._most
+        if self.mechanism.method in ("VanillaGauss", "SH"):
             (measured,) = self._measurements
             cells = math.prod(axis.names[-1].size for axis in self._data.axes)
-            if manifest["mechanism"] == "VanillaGauss":
+            if self.mechanism.method == "VanillaGauss":
                 each = each_miss(miss, (1 + len(self._order)) * cells, together)
                 return from_errors(self.release, each, False, [GAUSSIAN])
             value = np.where(table["level"] == len(self._order), table["count"].to_numpy(float), math.nan)
@@ -231,12 +233,11 @@ class TopDownIntervals:
 
     @property
     def _most(self) -> float:
-        total = self.release.manifest["settings"].get("total")
-        return math.inf if total is None else float(total)
+        return math.inf if self.facts.total is None else float(self.facts.total)
 
     @property
     def _by_level(self) -> bool:
-        return self.release.manifest["mechanism"] not in ("VanillaGauss", "SH")
+        return self.mechanism.method not in ("VanillaGauss", "SH")
 
     def _finest(self, selection: Selection) -> list[Flags]:
         depths = depths_of(self._data.axes, self._order)
@@ -316,8 +317,7 @@ class TopDownIntervals:
     @cached_property
     def _levels(self) -> list[MeasuredLevel]:
         """The measured nodes of each level below the root: the mechanism, with the released counts."""
-        manifest, table = self.release.manifest, self.release.table
-        plan, found = plan_in(manifest), list[MeasuredLevel]()
+        table, found = self.release.table, list[MeasuredLevel]()
 
         def released(children: Children, measured: Measurement) -> Ints:
             nodes = children.level(np.arange(children.size), measured.answers)
@@ -332,8 +332,9 @@ class TopDownIntervals:
             found.append(MeasuredLevel(nodes.places, measured.answers, variance, parent, counts))
             return counts
 
+        facts, allowed = self.facts, self.allowed
         answered(
-            self.release, lambda measure: level_by_level(self._data, self._order, plan, measure, released)
+            self.release, lambda measure: self.mechanism.level_by_level(facts, allowed, measure, released)
         )
         return found
 

@@ -302,3 +302,25 @@ def refuse_clashes(axis_names: Sequence[str]) -> None:
             raise InputError(
                 f"an axis cannot be called {name!r}: a column of the release has that name; choose another"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """What is public of a table of flows.
+
+    - data: its axes and the unknown region, without counts.
+    - total: None if it is not public.
+    """
+
+    data: Flows
+    total: int | None
+
+    @classmethod
+    def of(cls, data: Flows, total: int | None) -> Axes:
+        """Of a table, without its counts."""
+        return cls(Flows(data.axes, data.axis_names, data.cells[:0], data.counts[:0], data.unknown), total)
+
+    @property
+    def regions(self) -> dict[str, Hierarchy]:
+        """By axis."""
+        return dict(zip(self.data.axis_names, self.data.axes, strict=True))

@@ -8,22 +8,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from hierdp.analysis.utility import error_bound_by_nodes
+from hierdp.counts.layout import Regions, cells_at
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Measure, Measuring
+from hierdp.measurements.measuring import Differs, Measure
+from hierdp.measurements.query import Query
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.expected import Expected
+from hierdp.mechanisms.mechanism import Mechanism, release_counts
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
-from hierdp.mechanisms.public import public_axes
-from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.public import Public, public_axes
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import queries
+from hierdp.mechanisms.top_down.expected import (
+    BOUND,
+    BOUNDED,
+    DROPPED,
+    NO_BOUND,
+    UNBIASED,
+    UNKNOWN,
+    PlannedTopDown,
+    nodes_of,
+    parts_of_variances,
+    row_of_level,
+)
 from hierdp.mechanisms.top_down.levels import (
+    Axes,
     Children,
     Level,
     depths_of,
@@ -37,21 +53,19 @@ from hierdp.mechanisms.top_down.levels import (
 )
 from hierdp.mechanisms.top_down.post_processing import METHODS, TopDownMethod
 from hierdp.mechanisms.top_down.queries import TrueCounts, finest_shape, shares_of
-from hierdp.mechanisms.top_down.unit import ONE_TRIP, Unit
 from hierdp.mechanisms.top_down.zeros import zeros_of
-from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
-from hierdp.privacy.conversion import CONVERSIONS, TIGHTER, rho_of
+from hierdp.mechanisms.unit import ONE_TRIP, PrivacyUnit
+from hierdp.privacy.budget import GAUSSIAN, Allowed, check_delta, check_epsilon
+from hierdp.privacy.conversion import CONVERSIONS, TIGHTER
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.noise import ExactNoise, Noise, deviation_of
+from hierdp.privacy.noise import Noise, deviation_of
 from hierdp.privacy.threshold import EXACT
-from hierdp.privacy.whom import whom_of
+from hierdp.record.compare import shape_of_regions
 from hierdp.record.release import Release
-from hierdp.record.spool import Steps
 from hierdp.record.step import Solving
 from hierdp.tables import AxisLike, Flows, flows
 from hierdp.tables.cells import axes_by_name
-from hierdp.tables.persons import Persons
-from models.arithmetic.arrays import Ints
+from models.arithmetic.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -61,12 +75,17 @@ MOST_CELLS = 20_000_000
 
 
 @documented
-def from_table(
-    source: Any,
-    *,
-    epsilon: float,
-    delta: shared.Delta,
-    noise: Noise | None = None,
+@dataclass(frozen=True, kw_only=True)
+class TopDown(Mechanism[Axes]):
+    """Release a table's counts along hierarchies, made whole, non-negative and consistent at every level.
+
+    A release has one row for each node with a positive count, at every level. VanillaGauss adds noise to all
+    finest cells, so its counts may be negative, and its total is not the public one; it has standard errors.
+    The stability histogram, SH, is (ε, δ)-DP by itself; the other methods are ρ-zCDP.
+    """
+
+    epsilon: float
+    delta: shared.Delta
     axes: Annotated[
         Mapping[str, AxisLike],
         Option(
@@ -74,14 +93,14 @@ def from_table(
             "coarse to fine, or (hierarchy, column).",
             form="axes",
         ),
-    ],
-    regions_from_data: shared.RegionsFromData = False,
-    count: shared.Count = None,
-    unknown: shared.Unknown = None,
-    person: shared.Person = None,
-    rows_per_person: shared.RowsPerPerson = None,
-    most_per_row: shared.MostPerRow = None,
-    first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None,
+    ]
+    regions_from_data: shared.RegionsFromData = False
+    count: shared.Count = None
+    unknown: shared.Unknown = None
+    person: shared.Person = None
+    rows_per_person: shared.RowsPerPerson = None
+    most_per_row: shared.MostPerRow = None
+    first: Annotated[str | None, Option("The axis refined first. Default: the last one.", "NAME")] = None
     method: Annotated[
         str,
         Option(
@@ -89,7 +108,7 @@ def from_table(
             "TDA, VanillaGauss or SH, for comparison. See `hierdp mechanisms`.",
             "NAME",
         ),
-    ] = "InfTDA",
+    ] = "InfTDA"
     trips: Annotated[
         int,
         Option(
@@ -98,7 +117,7 @@ def from_table(
             "NUMBER",
             least=1,
         ),
-    ] = 1,
+    ] = 1
     distinct: Annotated[
         bool,
         Option(
@@ -106,9 +125,9 @@ def from_table(
             "noise, except with `unknown`, whose cells stand for many places. Use it only if it is true. "
             "With `person`, it is enforced: a person counts once per cell."
         ),
-    ] = False,
-    bounded: shared.Bounded = True,
-    shares: shared.Shares = None,
+    ] = False
+    bounded: shared.Bounded = True
+    shares: shared.Shares = None
     zeros: Annotated[
         str | None,
         Option(
@@ -117,66 +136,285 @@ def from_table(
             "AXIS=AXIS",
             flag="--zero",
         ),
-    ] = None,
+    ] = None
     backend: Annotated[
         str | None, Option("Solver of TDA_inf, TDA_L2 or TDA; see `hierdp solvers`.", "NAME")
-    ] = None,
-    time_limit: shared.TimeLimit = None,
-) -> Release:
-    """Release a table's counts along hierarchies: `hierdp.tables.flows`, then `top_down`."""
-    persons = persons_of(person, rows_per_person, most_per_row, count)
-    solver, unit = SolverOptions(backend, time_limit), unit_of(persons, trips, distinct, bounded)
-    checked(method, solver, METHODS).refuse(shares, zeros)  # before reading the table, which may be large
-    named = axes_by_name(axes)
-    levels = sum(
-        len(one.levels) if one.hierarchy is None else one.hierarchy.tree.depth for one in named.values()
-    )
-    check_delta(delta), shares_of(1.0, levels, unit, shares)
-    public = public_axes({name: axis.hierarchy for name, axis in named.items()}, regions_from_data)
-    data = flows(source, axes=named, count=count, unknown=unknown, persons=persons, distinct=distinct)
-    made = top_down(data, epsilon, delta, noise, method, unit, shares, first, solver, zeros=zeros)
-    return public.of(counting(already_for_persons(made, persons), count, trips))
+    ] = None
+    time_limit: shared.TimeLimit = None
 
+    NAME: ClassVar = "top-down"
+    METHODS: ClassVar = METHODS
+    SETTINGS: ClassVar = ("shares", "backend", "zeros")
+    BY_ROW: ClassVar = False
+    OF_THE_REPAIR: ClassVar = ("backend", "time_limit")
+    ROUNDED: ClassVar = tuple(name for name, method in METHODS.items() if method.rounding)
+    MOST_SIMULATED: ClassVar = 100_000
+    PLANNED: ClassVar = PlannedTopDown
 
-def loss_of(
-    *,
-    epsilon: float,
-    delta: float,
-    method: str = "InfTDA",
-    trips: int = 1,
-    distinct: bool = False,
-    bounded: bool = True,
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    most_per_row: int | None = None,
-    count: str | None = None,
-    **_: Any,
-) -> Loss:
-    """The most that `from_table` costs with these options; other options do not matter."""
-    unit = unit_of(persons_of(person, rows_per_person, most_per_row, count), trips, distinct, bounded)
-    whom = whom_of(person, rows_per_person, most_per_row, count, trips)
-    if method == "SH":
-        return Loss.of(whom, epsilon, delta=check_delta(delta), replaces=unit.bounded)
-    return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)), replaces=unit.bounded)
+    @staticmethod
+    def shape(table: Any, manifest: Mapping[str, Any], regions: Regions, /) -> str:
+        """See `Mechanism`."""
+        settings = manifest["settings"]
+        axes = (part for name in settings["axes"] for part in (f"{name}_level", name))
+        return shape_of_regions(table, settings, regions, ["level", *axes, "count"], "standard_error")
 
+    @property
+    def chosen(self) -> TopDownMethod:
+        """See `Mechanism`."""
+        method: TopDownMethod = super().chosen
+        method.refuse(self.shares, self.zeros)
+        return method
 
-def unit_of(persons: Persons | None, trips: int, distinct: bool, bounded: bool) -> Unit:
-    """The unit of privacy: one person with `trips`, or with the rows that are counted of one person.
+    @property
+    def unit(self) -> PrivacyUnit:
+        """See `Mechanism`: one person with some trips; sensitivities are theirs."""
+        names = "person", "rows_per_person", "most_per_row", "trips", "distinct"
+        persons: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return PrivacyUnit.of(**persons, counts=self.count, replaced=self.bounded, by_row=False)
 
-    Raises `InputError` if `trips` are given with persons, or persons with a public total, which joining or
-    leaving changes.
-    """
-    if persons is None:
-        return Unit(trips, distinct, bounded)
-    refuse_public_total(persons, bounded)
-    if trips != 1:
-        given, instead = ("most_per_row", "it") if persons.column is None else ("person", "`rows_per_person`")
-        raise InputError(f"`trips` cannot be given with `{given}`; give {instead} instead")
-    if distinct and persons.column is None:
-        raise InputError(
-            "`distinct` cannot be given with `most_per_row`: one row counts several times in a cell"
+    @property
+    def loss(self) -> Loss:
+        """See `Mechanism`."""
+        allowed = self.allowed
+        if self.method == "SH":
+            return self.unit.loss(allowed.epsilon, None, allowed.delta)
+        return self.unit.loss(None, allowed.loss)
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
+        """See `Mechanism`."""
+        settings, takes = manifest["settings"], METHODS[changes.get("method", manifest["mechanism"])].takes
+        names = {"first": settings["order"][0], "bounded": "total" in settings}
+        unit = {"trips": settings.get("trips", 1), "distinct": settings.get("distinct", True)}
+        solver = {} if "backend" in takes else {"backend": None}
+        return super().of(manifest, **{**names, **unit, **solver, **changes})
+
+    def lists(self) -> Public:
+        """See `Mechanism`."""
+        named = axes_by_name(self.axes)
+        levels = sum(
+            len(axis.levels) if axis.hierarchy is None else axis.hierarchy.tree.depth
+            for axis in named.values()
         )
-    return Unit(persons.rows, distinct, bounded)
+        shares_of(1.0, levels, self.unit, self.shares)
+        regions = {name: axis.hierarchy for name, axis in named.items()}
+        return public_axes(regions, self.regions_from_data)
+
+    def read(self, source: Any) -> Flows:
+        """See `Mechanism`."""
+        axes, persons = axes_by_name(self.axes), self.unit.enforced
+        return flows(
+            source, axes=axes, count=self.count, unknown=self.unknown, persons=persons, distinct=self.distinct
+        )
+
+    def facts(self, data: Flows) -> tuple[Axes, TrueCounts]:
+        """See `Mechanism`."""
+        refuse_clashes(data.axis_names)
+        if self.chosen.model is not None:
+            zeros_of(self.zeros, data)  # the data must not contain any
+        total = data.total if self.bounded else None
+        return Axes.of(data, total), TrueCounts(data, refinements(data, self.first))
+
+    def facts_of(self, manifest: Mapping[str, Any], regions: Regions, _: Any) -> Axes:
+        """See `Mechanism`; raises `Differs` if an axis does not have the unknown region."""
+        settings = manifest["settings"]
+        names, unknown = tuple(settings["axes"]), settings.get("unknown")
+        axes = tuple(regions[name] for name in names)
+        if unknown is not None and any((axis.positions([unknown]) < 0).any() for axis in axes):
+            raise Differs(f"an axis has no region {unknown!r} for unknown places")
+        nothing = np.empty(0, dtype=np.int64)
+        data = Flows(axes, names, nothing.reshape(0, len(names)), nothing, unknown)
+        return Axes(data, settings.get("total"))
+
+    def regions_of(self, facts: Axes) -> Regions:
+        """See `Mechanism`."""
+        return facts.regions
+
+    def truth_of(self, facts: Axes, table: Any) -> TrueCounts:
+        """See `Mechanism`."""
+        data, order = facts.data, self.order(facts)
+        about = {"order": [data.axis_names[axis] for axis in order], "axes": dict.fromkeys(data.axis_names)}
+        places, counts = cells_at(table, about, facts.regions, len(order))
+        cells = np.stack(places, axis=1)
+        along = np.lexsort(cells.T[::-1])
+        return TrueCounts(replace(data, cells=cells[along], counts=counts[along]), order)
+
+    def order(self, facts: Axes) -> list[int]:
+        """The axis that each level refines."""
+        return refinements(facts.data, self.first)
+
+    def queries(self, facts: Axes, allowed: Allowed) -> list[Query]:
+        """See `Mechanism`: all possible nodes of each level; `run` measures those below positive counts."""
+        data, order, unit = facts.data, self.order(facts), self.unit
+        reached = depths_of(data.axes, order)
+        if self.method == "SH":
+            return [queries.stable(data, order, unit, allowed.epsilon, allowed.delta, allowed.threshold)]
+        if self.chosen.model is None:
+            return [queries.level(data, reached[-1], unit, allowed.loss, nodes_of(data, reached[-1]))]
+        zeros, shares = zeros_of(self.zeros, data), shares_of(allowed.loss, len(order), unit, self.shares)
+        total = [] if self.bounded else [queries.total(unit, shares[0])]
+        return total + [
+            queries.level(
+                data, depths, unit, share, nodes_of(data, depths) - (zeros.number(depths) if zeros else 0)
+            )
+            for depths, share in zip(reached[1:], shares[-len(order) :], strict=True)
+        ]
+
+    def run(
+        self, facts: Axes, allowed: Allowed, measure: Measure, solve: Solving
+    ) -> tuple[DataFrame, dict[str, Any]]:
+        """See `Mechanism`: measure a level and repair it, from the top; or the finest cells alone."""
+        data, method, unit, deviation = facts.data, self.chosen, self.unit, None
+        if method.model is not None:
+            model, by_solver = method.model, self.backend is not None
+
+            def repaired(children: Children, measured: Measurement) -> Ints:
+                problem = model(measured.answers, children.above.counts, children.offsets)
+                return method.answer(solve(level_name(data, children.depths), problem), by_solver)
+
+            levels = self.level_by_level(facts, allowed, measure, repaired)
+        else:
+            levels, deviation = self.finest(facts, allowed, measure)
+        counts: DataFrame = table(data, levels)
+        if deviation is not None:
+            cells = np.concatenate([finest_cells_of(data.axes, level)[level.shown] for level in levels])
+            counts["standard_error"] = deviation * np.sqrt(cells)
+        return counts, {
+            "axes": {name: list(axis.levels) for name, axis in facts.regions.items()},
+            "order": [data.axis_names[axis] for axis in self.order(facts)],
+            **({} if data.unknown is None else {"unknown": data.unknown}),
+            **({} if unit.rows == 1 else {"trips": unit.rows, "distinct": unit.distinct}),
+            **({} if facts.total is None else {"total": facts.total}),
+            **self.settings(),
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """See `Mechanism`."""
+        settings = super().settings()
+        if self.shares is not None:
+            settings["shares"] = [float(share) for share in self.shares]
+        return settings
+
+    def level_by_level(
+        self,
+        facts: Axes,
+        allowed: Allowed,
+        measure: Measure,
+        repaired: Callable[[Children, Measurement], Ints],
+    ) -> list[Level]:
+        """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
+
+        - repaired: gives the counts of a level's children from their noisy counts.
+
+        Returns: the nodes with a positive count, from the root.
+        """
+        data, order, total, zeros = (
+            facts.data,
+            self.order(facts),
+            facts.total,
+            zeros_of(self.zeros, facts.data),
+        )
+        budgets = shares_of(allowed.loss, len(order), self.unit, self.shares)
+        if total is None:
+            noisy = measure(queries.total(self.unit, budgets[0])).answers
+            levels = [root(data.axes, max(0, int(noisy[0])))]
+        else:
+            levels = [root(data.axes, total)]
+        kept = np.zeros(1, dtype=np.int64)
+        for axis, share in zip(order, budgets[-len(order) :], strict=True):
+            children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
+            public = total if len(levels) == 1 else None
+            measured = measure(queries.children_of(data, children, kept, self.unit, share, public))
+            counts = repaired(children, measured)
+            kept = np.flatnonzero(counts)
+            levels.append(children.level(kept, counts[kept]))
+        measure.end()
+        return levels
+
+    def finest(self, facts: Axes, allowed: Allowed, measure: Measure) -> tuple[list[Level], float | None]:
+        """VanillaGauss (Theorem 6), SH (Theorem 8): noisy finest cells, with their sums.
+
+        Returns:
+        - list of Level: the nodes with counts other than 0, from the root.
+        - float or None: the standard deviation of the noise of VanillaGauss.
+        """
+        data, shape, deviation = facts.data, finest_shape(facts.data), None
+        if self.method == "VanillaGauss" and math.prod(shape) > MOST_CELLS:
+            raise InputError(
+                "VanillaGauss draws noise for every possible finest cell, here "
+                f"{' × '.join(map(str, shape))} = {math.prod(shape):,}; at most {MOST_CELLS:,} are allowed. "
+                "Choose another method, or coarser regions"
+            )
+        (query,) = self.queries(facts, allowed)
+        measured = measure(query)
+        measure.end()
+        positions, counts = measured.positions, measured.answers
+        if positions is None:
+            positions, deviation = np.flatnonzero(counts), deviation_of(measured.spend)
+            counts = counts[positions]
+        cells = np.stack(np.unravel_index(positions, shape), axis=1).astype(np.int64)
+        below = [nodes.level for nodes in nodes_above(data.axes, self.order(facts), cells, counts)]
+        return [root(data.axes, int(counts.sum())), *below], deviation
+
+    # Plans.
+
+    @property
+    def answers_per_count(self) -> int | None:
+        """See `Mechanism`; None for sums of finest cells."""
+        return None if self.chosen.model is None else 1
+
+    def parts_of_variances(self, facts: Axes) -> Floats:
+        """See `Mechanism`: those of least squares level by level."""
+        levels = self.queries(facts, self.allowed)[-len(self.order(facts)) :]
+        parts = parts_of_variances([1, *(query.answers for query in levels)])
+        return parts[self.bounded :, self.bounded :]
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether a theorem bounds the errors: of answers of least Chebyshev distance."""
+        return self.bounded and self.method in BOUNDED
+
+    def planned_rows(self, facts: Axes, allowed: Allowed, planned: PlannedTopDown) -> list[dict[str, Any]]:
+        """See `Mechanism`; with a bound on the error of a level's counts."""
+        data, asked = facts.data, self.queries(facts, allowed)
+        reached = depths_of(data.axes, self.order(facts))
+        names = [level_name(data, depths) if level else "total" for level, depths in enumerate(reached)]
+        if self.chosen.model is None:
+            rows = [row_of_level(level, name, asked[0]) for level, name in enumerate(names)]
+            for row, depths in zip(rows, reached, strict=True):
+                if self.method == "VanillaGauss":
+                    cells = nodes_of(data, reached[-1]) / nodes_of(data, depths)
+                    row["standard_error"] = row["noise_deviation"] * math.sqrt(cells)
+            return rows
+        rows = [
+            row_of_level(level, names[level], query) for level, query in enumerate(asked, int(self.bounded))
+        ]
+        levels = asked[not self.bounded :]
+        scales = [query.sensitivity / math.sqrt(2 * query.loss) for query in levels]
+        nodes = [query.answers for query in levels]
+        for row in rows:
+            above, row["bound"] = row["level"], math.nan
+            if self.has_bound and above:
+                row["bound"] = error_bound_by_nodes(scales[:above], nodes[:above], planned.failure)
+        return rows
+
+    def planned_notes(self, facts: Axes, planned: PlannedTopDown) -> Sequence[str]:
+        """See `Mechanism`."""
+        if self.chosen.model is None:
+            hidden = self.queries(facts, self.allowed)[0].threshold
+            return [UNBIASED if hidden is None else DROPPED.format(least=hidden.least)]
+        why = f"{self.method}, whose answers are not of least Chebyshev distance"
+        bound = NO_BOUND.format(why=why if self.bounded else "a noisy total")
+        if self.has_bound:
+            bound = BOUND.format(chance=100 * (1 - planned.failure))
+        return [UNKNOWN, bound]
+
+    def expected(self, planned: PlannedTopDown) -> Expected:
+        """See `Mechanism`; with the errors of simulated releases, if a table is made up or public."""
+        found = super().expected(planned)
+        mechanism = self if found.plan is None else replace(self, shares=found.plan["shares"])
+        zeros = zeros_of(self.zeros, planned.data)
+        return planned.simulated(found, zeros, lambda data, noise: release_counts(mechanism, data, noise))
 
 
 def top_down(
@@ -185,7 +423,7 @@ def top_down(
     delta: float,
     noise: Noise | None = None,
     method: str = "InfTDA",
-    unit: Unit = ONE_TRIP,
+    unit: PrivacyUnit = ONE_TRIP,
     shares: Sequence[float] | None = None,
     first: str | None = None,
     solver: SolverOptions | None = None,
@@ -193,220 +431,25 @@ def top_down(
     rule: str = EXACT,
     zeros: str | None = None,
 ) -> Release:
-    """Release noisy counts of a table at every level, made whole, non-negative and consistent.
+    """A release of true counts in memory; for its options see `TopDown`.
 
-    Parameters
-    ----------
-    data : Flows
-        True counts.
-    epsilon, delta : float
-        Converted to ρ-zCDP; the stability histogram ("SH") is (ε, δ)-DP by itself.
-    noise : Noise, optional
-        Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
-    method : str
-        One of `METHODS`. "VanillaGauss" adds noise to all finest cells, so its counts may be negative, and
-        its total is not the public one.
-    unit : Unit
-        What one person can change. Default: tables that differ by replacing one trip, so the total is public.
-    shares : sequence of float, optional
-        The relative budget of each level below the root, from the top, preceded by that of the root if
-        neighbours are unbounded. Default: equal.
-    first : str, optional
-        The axis refined first: "destination" gives the paper's destination tree. Default: the last axis.
-    solver : SolverOptions, optional
-        The solver and its time limit, for the methods that leave them open.
-    conversion : str
-        The conversion from (ε, δ) to ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
-    rule : str
-        What sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
-    zeros : str, optional
-        Two axes, such as "origin=destination", that no trip has the same finest place on: structural zeros,
-        which are neither measured nor filled. Public.
-
-    Returns
-    -------
-    Release
-        One row for each node with a positive count, at every level; for "VanillaGauss" with standard errors.
-
-    Raises
-    ------
-    InputError
-        If ε or δ is out of range; there is no such method or axis, or the method takes no such option; the
-        shares do not fit the levels; `zeros` does not name two axes, or the data contradict it; two columns
-        of the release would have one name; or "VanillaGauss" has too many possible cells.
-    NotSolved
-        If the chosen solver fails or runs out of time.
+    - unit: what one person can change. Default: tables that differ by replacing one trip, so the total is
+      public.
+    - conversion: from (ε, δ) to ρ: one of `hierdp.privacy.conversion.CONVERSIONS`.
+    - rule: what sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
     """
-    epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
-    chosen = checked(method, solver, METHODS)
-    refuse_clashes(data.axis_names)
-    if chosen.model is not None:
-        zeros_of(zeros, data)  # the data must not contain any
-    true = TrueCounts(data, refinements(data, first))
-    measure, steps = Measuring(true, noise or ExactNoise()), Steps(chosen.solving(solver))
-    total, backend = data.total if unit.bounded else None, solver.backend
-    plan = TopDownPlan(
-        chosen, epsilon, delta, unit, total, shares, first, backend, conversion, rule, zeros=zeros
-    )
-    found, settings = published(without_counts(data), plan, measure, steps)
-    made = measure.measurements
-    ledger = Ledger(epsilon, delta, unit.neighbours, made.spends, conversion, threshold=rule)
-    regions = dict(zip(data.axis_names, data.axes, strict=True))
-    return Release(chosen.name, found, ledger, steps.kept, settings, regions=regions, measurements=made)
-
-
-@dataclass(frozen=True)
-class TopDownPlan:
-    """What a release measures and how it repairs that, from public facts; see `top_down`.
-
-    - total: the public total; only with unbounded neighbours it is not public.
-    - backend: the chosen solver.
-    """
-
-    method: TopDownMethod
-    epsilon: float
-    delta: float
-    unit: Unit = ONE_TRIP
-    total: int | None = None
-    shares: Sequence[float] | None = None
-    first: str | None = None
-    backend: str | None = None
-    conversion: str = TIGHTER
-    rule: str = EXACT
-    zeros: str | None = None
-
-    @property
-    def rho(self) -> float:
-        """The zCDP budget."""
-        return CONVERSIONS[self.conversion](self.epsilon, self.delta)
-
-
-def published(
-    data: Flows, plan: TopDownPlan, measure: Measure, solve: Solving
-) -> tuple[DataFrame, dict[str, Any]]:
-    """The table and the settings of a release: a function of its measurements and of public facts.
-
-    - data: without counts: only the axes and the unknown region are used.
-    - measure: answers queries about `TrueCounts`.
-    """
-    order, method, unit, shares = refinements(data, plan.first), plan.method, plan.unit, plan.shares
-    method.refuse(shares, plan.zeros)
-    deviation = None
-    if method.model is not None:
-        model, answer = method.model, partial(method.answer, by_solver=plan.backend is not None)
-
-        def repaired(children: Children, measured: Measurement) -> Ints:
-            problem = model(measured.answers, children.above.counts, children.offsets)
-            return answer(solve(level_name(data, children.depths), problem))
-
-        levels = level_by_level(data, order, plan, measure, repaired)
-    elif method.name == "SH":
-        levels = stability_histogram(data, order, plan, measure)
-    else:
-        levels, deviation = all_cells(data, order, plan, measure)
-    optional = {
-        "total": plan.total,
-        "shares": None if shares is None else [float(share) for share in shares],
-        "backend": plan.backend,
-        "zeros": plan.zeros,
-    }
-    return table_of(data, levels, deviation), {
-        "axes": {name: list(axis.levels) for name, axis in zip(data.axis_names, data.axes, strict=True)},
-        "order": [data.axis_names[axis] for axis in order],
-        **({} if data.unknown is None else {"unknown": data.unknown}),
-        **({} if unit.trips == 1 else {"trips": unit.trips, "distinct": unit.distinct}),
-        **{name: value for name, value in optional.items() if value is not None},
-    }
-
-
-def level_by_level(
-    data: Flows,
-    order: Sequence[int],
-    plan: TopDownPlan,
-    measure: Measure,
-    repaired: Callable[[Children, Measurement], Ints],
-) -> list[Level]:
-    """Algorithm 1, or that of Appendix B with unbounded neighbours, with any post-processing of a level.
-
-    - data: only the axes and the unknown region are used.
-    - repaired: gives the counts of a level's children from their noisy counts.
-
-    Returns: the nodes with a positive count, from the root.
-    """
-    unit, total, zeros = plan.unit, plan.total, zeros_of(plan.zeros, data)
-    budgets = shares_of(plan.rho, len(order), unit, plan.shares)
-    if total is None:
-        noisy = measure(queries.total(unit, budgets[0])).answers
-        levels = [root(data.axes, max(0, int(noisy[0])))]
-    else:
-        levels = [root(data.axes, total)]
-    kept = np.zeros(1, dtype=np.int64)
-    for axis, share in zip(order, budgets[-len(order) :], strict=True):
-        children = Children(data.axes[axis].tree, levels[-1], axis, zeros)
-        public = total if len(levels) == 1 else None
-        measured = measure(queries.children_of(data, children, kept, unit, share, public))
-        counts = repaired(children, measured)
-        kept = np.flatnonzero(counts)
-        levels.append(children.level(kept, counts[kept]))
-    measure.end()
-    return levels
-
-
-def all_cells(
-    data: Flows, order: Sequence[int], plan: TopDownPlan, measure: Measure
-) -> tuple[list[Level], float | None]:
-    """VanillaGauss: noise on every possible finest cell (Theorem 6), with their sums.
-
-    Returns:
-    - list of Level: the nodes with counts other than 0, from the root.
-    - float or None: the standard deviation of the noise.
-    """
-    shape = finest_shape(data)
-    possible = math.prod(shape)
-    if possible > MOST_CELLS:
-        raise InputError(
-            f"VanillaGauss draws noise for every possible finest cell, here {' × '.join(map(str, shape))} = "
-            f"{possible:,}; at most {MOST_CELLS:,} are allowed. Choose another method, or coarser regions"
-        )
-    measured = measure(queries.level(data, depths_of(data.axes, order)[-1], plan.unit, plan.rho, possible))
-    measure.end()
-    there = np.flatnonzero(measured.answers)
-    return summed_up(data, order, there, measured.answers[there]), deviation_of(measured.spend)
-
-
-def stability_histogram(
-    data: Flows, order: Sequence[int], plan: TopDownPlan, measure: Measure
-) -> list[Level]:
-    """SH: noisy positive counts over a threshold (Theorem 8), with their sums."""
-    measured = measure(queries.stable(data, order, plan.unit, plan.epsilon, plan.delta, plan.rule))
-    measure.end()
-    assert measured.positions is not None
-    return summed_up(data, order, measured.positions, measured.answers)
-
-
-def summed_up(data: Flows, order: Sequence[int], positions: Ints, counts: Ints) -> list[Level]:
-    """All levels, from some finest cells, by their positions among all; only the axes of `data` are used."""
-    cells = np.stack(np.unravel_index(positions, finest_shape(data)), axis=1).astype(np.int64)
-    below = [nodes.level for nodes in nodes_above(data.axes, order, cells, counts)]
-    return [root(data.axes, int(counts.sum())), *below]
-
-
-def table_of(data: Flows, levels: Sequence[Level], deviation: float | None = None) -> DataFrame:
-    """One row for each node with a positive count; only the axes of `data` are used.
-
-    If counts are not post-processed, the standard deviation of the finest counts' noise gives the standard
-    errors.
-    """
-    made: DataFrame = table(data, levels)
-    if deviation is not None:
-        cells = np.concatenate([finest_cells_of(data.axes, level)[level.shown] for level in levels])
-        made["standard_error"] = deviation * np.sqrt(cells)
-    return made
-
-
-def without_counts(data: Flows) -> Flows:
-    """The axes and the unknown region, which are public."""
-    return Flows(data.axes, data.axis_names, data.cells[:0], data.counts[:0], data.unknown)
+    solver = solver or SolverOptions()
+    persons: dict[str, Any] = {"trips": unit.rows}
+    if unit.column is not None:
+        persons = {"person": unit.column, "rows_per_person": unit.rows}
+    mechanism = TopDown(
+        epsilon=epsilon, delta=delta, axes={}, method=method, distinct=unit.distinct, bounded=unit.replaced,
+        shares=shares, first=first, zeros=zeros, backend=solver.backend, time_limit=solver.time_limit,
+        **persons,
+    )  # fmt: skip
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    rho = CONVERSIONS[conversion](epsilon, delta)
+    return release_counts(mechanism, data, noise, Allowed(rho, GAUSSIAN, epsilon, delta, conversion, rule))
 
 
 def inf_tda(

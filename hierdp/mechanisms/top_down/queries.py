@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,7 @@ from hierdp.mechanisms.top_down.levels import (
     level_query,
     nodes_above,
 )
-from hierdp.mechanisms.top_down.unit import Unit
+from hierdp.mechanisms.unit import PrivacyUnit
 from hierdp.privacy.budget import GAUSSIAN, split
 from hierdp.privacy.noise import threshold
 from hierdp.privacy.rounding import root_of
@@ -86,24 +87,25 @@ def finest_shape(data: Flows) -> tuple[int, ...]:
     return tuple(int(axis.tree.level_sizes[-1]) for axis in data.axes)
 
 
-def shares_of(rho: float, levels: int, unit: Unit, shares: Sequence[float] | None) -> list[float]:
+def shares_of(rho: float, levels: int, unit: PrivacyUnit, shares: Sequence[float] | None) -> list[float]:
     """The ρ of each level below the root, from the top, preceded by that of the total if it is not public."""
-    return split(rho, levels + (not unit.bounded), shares)
+    return split(rho, levels + (not unit.replaced), shares)
 
 
-def total(unit: Unit, share: float) -> Query:
+def total(unit: PrivacyUnit, share: float) -> Query:
     """The query of the total; a person changes it by all their trips."""
-    return Query(TOTAL, float(unit.trips), share, 1, lambda true: true.total, GAUSSIAN)
+    return Query(TOTAL, float(unit.rows), share, 1, lambda true: true.total, GAUSSIAN, which=())
 
 
 def level(
     data: Flows,
     depths: Sequence[int],
-    unit: Unit,
+    unit: PrivacyUnit,
     share: float,
     answers: int,
     of: Callable[[TrueCounts], Ints] = lambda true: true.all,
     parents: Parents | None = None,
+    among: Ints | None = None,
 ) -> Query:
     """The query of some nodes of a level, or of all finest cells.
 
@@ -111,13 +113,16 @@ def level(
     - depths: the level reached on each axis.
     - share: ρ.
     - of: their true counts. Default: those of all finest cells.
+    - among, int64 array, shape (parents, axes): the places of the nodes whose children they are.
     """
-    squared = unit.squared_sensitivity_over(finest_places(data, depths))
-    return Query(level_query(data, depths), root_of(squared), share, answers, of, GAUSSIAN, parents=parents)
+    squared = unit.squared_sensitivity(finest_places(data, depths))
+    which = (np.asarray(depths), *(() if among is None else (among,)))
+    about = root_of(squared), share, answers, of, GAUSSIAN
+    return Query(level_query(data, depths), *about, parents=parents, which=which)
 
 
 def children_of(
-    data: Flows, children: Children, kept: Ints, unit: Unit, share: float, public: int | None
+    data: Flows, children: Children, kept: Ints, unit: PrivacyUnit, share: float, public: int | None
 ) -> Query:
     """The query of all children of the nodes of a level.
 
@@ -127,21 +132,26 @@ def children_of(
     - public: the total, if it is their parent and public.
     """
     parents = Parents(kept, children.offsets, public)
-    return level(
-        data, children.depths, unit, share, children.size, lambda true: true.below(children, kept), parents
-    )
+
+    def of(true: TrueCounts) -> Ints:
+        return true.below(children, kept)
+
+    return level(data, children.depths, unit, share, children.size, of, parents, children.above.places)
 
 
-def stable(data: Flows, order: Sequence[int], unit: Unit, epsilon: float, delta: float, rule: str) -> Query:
+def stable(
+    data: Flows, order: Sequence[int], unit: PrivacyUnit, epsilon: float, delta: float, rule: str
+) -> Query:
     """The query of a stability histogram: finest cells whose noisy count reaches a threshold.
 
     - data: only the axes and the unknown region are used.
     - rule: what sets the threshold: one of `hierdp.privacy.threshold.THRESHOLDS`.
     """
     finest = depths_of(data.axes, order)[-1]
-    changes = unit.changes_over(finest_places(data, finest))
+    changes = unit.changes(finest_places(data, finest))
     least, possible = threshold(changes, epsilon, delta, rule), math.prod(finest_shape(data))
     if possible >= 2**63:
         raise InputError(f"SH numbers all possible finest cells in 64 bits, but there are {possible:.3g}")
     name = level_query(data, finest)
-    return over_threshold(name, changes, epsilon, possible, lambda true: true.positive, least)
+    query = over_threshold(name, changes, epsilon, possible, lambda true: true.positive, least)
+    return replace(query, which=(np.asarray(finest),))
