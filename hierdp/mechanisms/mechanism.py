@@ -93,6 +93,8 @@ class Mechanism(Generic[Facts]):
     """Settings that follow from the post-processing, besides these options."""
     ROUNDED: ClassVar[Sequence[str]] = ()
     """The methods whose answers need not be optimal among whole counts; `run` checks their rounding."""
+    RELEASE: ClassVar[type[Release]] = Release
+    """What a release is."""
     MOST_IN_MEMORY: ClassVar[int | None] = None
     """Solved steps with more variables in all are saved at once."""
     MOST_SIMULATED: ClassVar[int] = 0
@@ -228,6 +230,12 @@ class Mechanism(Generic[Facts]):
         if cls.METHODS:
             options["method"] = manifest["mechanism"]
         return cls.without_table(**{**options, **changes})
+
+    @classmethod
+    def takes(cls, method: str) -> Sequence[str]:
+        """The options of a method; none, if there is no method of that name."""
+        takes: Sequence[str] = cls.METHODS[method].takes if method in cls.METHODS else ()
+        return takes
 
     @classmethod
     def without_table(cls, **options: Any) -> Self:
@@ -419,7 +427,9 @@ def _released(
     about = {"conversion": allowed.conversion, "threshold": allowed.threshold, **mechanism.unit.ledger}
     ledger = Ledger(float(mechanism.epsilon), delta, spends=measured.spends, **about)
     regions = mechanism.regions_of(facts)
-    return Release(mechanism.method, table, ledger, steps.kept, settings, regions, measurements=measured)
+    return mechanism.RELEASE(
+        mechanism.method, table, ledger, steps.kept, settings, regions, measurements=measured
+    )
 
 
 def rerun(

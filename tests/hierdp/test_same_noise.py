@@ -227,10 +227,14 @@ def test_flows_repaired_by_another_method_are_those_of_its_release_with_the_same
     trips = pd.DataFrame({"state": state, "town": np.char.add(state, rng.integers(0, 3, 900).astype(str))})
     towns = trips.drop_duplicates().sort_values("town")
     places = Hierarchy.from_columns({name: towns[name].tolist() for name in towns}, ["state", "town"])
-    options = {"epsilon": 1, "delta": 1e-6, "axes": {"place": (places, "town")}, "noise": SimulatedNoise(4)}
-    folder = release(trips, "top-down", method=made_by, **options).write(tmp_path / "out")
+    options = {"epsilon": 1, "delta": 1e-6, "axes": {"place": (places, "town")}}
+
+    def made(method):
+        return release(trips, "top-down", method=method, noise=SimulatedNoise(4), **options)
+
+    folder = made(made_by).write(tmp_path / "out")
     for method in LEVEL_BY_LEVEL:
-        other, its_own = repaired(folder, method), release(trips, "top-down", method=method, **options)
+        other, its_own = repaired(folder, method), made(method)
         assert other.table.equals(its_own.table)
         assert other.settings == its_own.settings
     with pytest.raises(InputError, match="VanillaGauss cannot start from the measurements"):

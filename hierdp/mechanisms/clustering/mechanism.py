@@ -146,7 +146,7 @@ class Clustering(Mechanism[Sequence[Axis]]):
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
         """See `Mechanism`; settings that the method does not take follow from its answers."""
-        takes = METHODS[changes.get("method", manifest["mechanism"])].takes
+        takes = cls.takes(changes.get("method", manifest["mechanism"]))
         follow = {name: None for name in cls.SETTINGS if name not in takes}
         return super().of(manifest, **{**follow, **changes})
 

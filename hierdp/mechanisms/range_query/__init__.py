@@ -8,10 +8,10 @@ from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
 from hierdp.mechanisms.relations import PERSON
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.range_query.mechanism import RangeRelease, from_table, range_query
+    from hierdp.mechanisms.range_query.mechanism import RangeQuery, RangeRelease, range_query
     from hierdp.mechanisms.range_query.plan import METHODS
 
-__all__ = ["MECHANISM", "METHODS", "RangeRelease", "from_table", "range_query"]
+__all__ = ["MECHANISM", "METHODS", "RangeQuery", "RangeRelease", "range_query"]
 
 QARDAJI = "Qardaji, Yang & Li 2013"
 INFERENCE = "ConstrainedInference or NonNegativeInference"
@@ -56,6 +56,7 @@ MECHANISM = MechanismInfo(
         MethodInfo("Wavelet", "none: noise on Haar coefficients", "Xiao, Wang & Gehrke 2011 (Privelet)"),
         MethodInfo("matrix", "none: least squares", "Li et al. 2010, McKenna et al. 2018 (HDMM)"),
     ),
+    value="RangeQuery",
     help=HELP,
 )
 

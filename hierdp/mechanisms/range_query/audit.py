@@ -10,7 +10,6 @@ import numpy as np
 
 from hierdp.counts.axes import Names
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.persons import for_persons
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
 from hierdp.mechanisms.range_query.mechanism import range_query
 from hierdp.mechanisms.range_query.plan import METHODS
@@ -93,7 +92,8 @@ def _visits(rows: Rows) -> Histogram:
 
 
 def _run_visits(rows: Rows, noise: Noise, method: str) -> Release:
-    return for_persons(lambda of_row: range_query(_visits(rows), of_row, noise, method), EPSILON, TWO_ROWS)
+    persons = {"person": TWO_ROWS.column, "rows_per_person": TWO_ROWS.rows}
+    return range_query(_visits(rows), EPSILON, noise, method, **persons)
 
 
 def _read_cases() -> Iterator[Case]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from hierdp.mechanisms.intervals import (
     measured_in,
     unknown,
 )
+from hierdp.mechanisms.mechanism import Mechanism
 from hierdp.mechanisms.range_query.answers import Consistent, RangeAnswers
 from hierdp.mechanisms.range_query.reading import answers_in
-from hierdp.privacy.budget import GEOMETRIC
+from hierdp.privacy.budget import GEOMETRIC, Allowed
 from hierdp.record.step import Solving, Step
 from hierdp.record.written import Written
 from models import ConstrainedInference
@@ -80,4 +82,6 @@ class RangeIntervals:
         return found
 
 
-intervals = RangeIntervals
+def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: Written) -> RangeIntervals:
+    """The intervals of a release, which follow from its table and its measurements."""
+    return RangeIntervals(release)

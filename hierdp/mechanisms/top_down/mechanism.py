@@ -183,7 +183,7 @@ class TopDown(Mechanism[Axes]):
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
         """See `Mechanism`."""
-        settings, takes = manifest["settings"], METHODS[changes.get("method", manifest["mechanism"])].takes
+        settings, takes = manifest["settings"], cls.takes(changes.get("method", manifest["mechanism"]))
         names = {"first": settings["order"][0], "bounded": "total" in settings}
         unit = {"trips": settings.get("trips", 1), "distinct": settings.get("distinct", True)}
         solver = {} if "backend" in takes else {"backend": None}
