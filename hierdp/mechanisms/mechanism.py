@@ -139,6 +139,10 @@ class Mechanism(Generic[Facts]):
         """
         raise NotImplementedError
 
+    def name_of(self, facts: Facts) -> str:
+        """The name of a release with these options, for its manifest."""
+        return self.method
+
     def regions_of(self, facts: Facts) -> Regions:
         """The regions of a release, by axis."""
         return {}
@@ -271,7 +275,7 @@ class Mechanism(Generic[Facts]):
         rows = mechanism.planned_rows(facts, allowed, planned)
         notes += mechanism.planned_notes(facts, planned)
         return Expected(
-            self.method,
+            mechanism.name_of(facts),
             frame(rows),
             tuple(notes),
             self.epsilon,
@@ -427,9 +431,8 @@ def _released(
     about = {"conversion": allowed.conversion, "threshold": allowed.threshold, **mechanism.unit.ledger}
     ledger = Ledger(float(mechanism.epsilon), delta, spends=measured.spends, **about)
     regions = mechanism.regions_of(facts)
-    return mechanism.RELEASE(
-        mechanism.method, table, ledger, steps.kept, settings, regions, measurements=measured
-    )
+    about = mechanism.name_of(facts), table, ledger, steps.kept, settings, regions
+    return mechanism.RELEASE(*about, measurements=measured)
 
 
 def rerun(
@@ -471,7 +474,7 @@ def other_method(
     mechanism.check_measured(manifest["settings"])
     left = (*kind.OF_THE_REPAIR, *kind.FOLLOWS)
     kept = {key: value for key, value in manifest["settings"].items() if key not in left}
-    return name, {**kept, **mechanism.settings()}, mechanism.solving
+    return mechanism.method, {**kept, **mechanism.settings()}, mechanism.solving
 
 
 def release_again(

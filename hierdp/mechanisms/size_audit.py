@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from hierdp.mechanisms.persons import rows_of
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import DELTA, EPSILON, TWO_ROWS, ZCDP, Case
 from hierdp.record.release import Release
@@ -46,7 +45,8 @@ def _visits(rows: Rows, read: Callable[..., Any]) -> Any:
 
 
 def _run_visits(rows: Rows, noise: Noise, read: Callable[..., Any], run: Run, **budget: float) -> Release:
-    return run(_visits(rows, read), size=1, noise=noise, person=rows_of(TWO_ROWS), **budget)
+    persons: dict[str, Any] = {"person": TWO_ROWS.column, "rows_per_person": TWO_ROWS.rows}
+    return run(_visits(rows, read), size=1, noise=noise, **persons, **budget)
 
 
 def read_cases(mechanism: str, method: str, read: Callable[..., Any], run: Run) -> Iterator[Case]:

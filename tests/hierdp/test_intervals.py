@@ -13,7 +13,7 @@ from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, release, repa
 from hierdp import open as open_release
 from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.cli import main
-from hierdp.mechanisms.count_of_counts.intervals import intervals as of_counts
+from hierdp.mechanisms.count_of_counts import MECHANISM as COUNTS
 from hierdp.mechanisms.intervals import half_width, interval, tree_estimate
 from hierdp.mechanisms.range_query.reading import answers_in
 from hierdp.mechanisms.registry import released_by
@@ -471,7 +471,7 @@ def test_bounds_from_sizes_in_order_are_those_of_every_test(seed):
     everything = pd.DataFrame({"g": np.arange(30), "a": "x"})
     options = {"levels": ["a"], "group": "g", "max_size": 12, "groups": everything}
     made = release(rows, "count-of-counts", epsilon=2, method="Hg", noise=SimulatedNoise(seed), **options)
-    source = of_counts(as_written(made))
+    source = COUNTS.intervals_of(as_written(made))
     noisy, variance = source._of_node(0)[2:4]
     most = {m: half_width(m * variance, 0.2 / 3, [GEOMETRIC]) for m in (1, 4, 16)}
     for size in range(12):
@@ -610,7 +610,8 @@ def test_rows_of_a_level_at_once_are_those_of_each_region(options, monkeypatch):
     if "group_budget" not in options:
         public["groups_from_data"] = True
     noise = SimulatedNoise(1)
-    source = of_counts(as_written(release(HOMES, "count-of-counts", noise=noise, **public, **options)))
+    made = release(HOMES, "count-of-counts", noise=noise, **public, **options)
+    source = COUNTS.intervals_of(as_written(made))
     levels = [level for level in range(3) if not source._by_region(level)]
     assert levels == (
         [1, 2] if " x " in options["method"] else [2] if "bottom" in options["method"] else [0, 1, 2]

@@ -9,14 +9,14 @@ from hierdp.mechanisms.relations import ENTITY
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.count_of_counts.mechanism import (
+        CountOfCounts,
         Measured,
         count_of_counts,
-        from_table,
         measure,
         post_process,
     )
 
-__all__ = ["MECHANISM", "Measured", "count_of_counts", "from_table", "measure", "post_process"]
+__all__ = ["MECHANISM", "CountOfCounts", "Measured", "count_of_counts", "measure", "post_process"]
 
 KUO = "Kuo et al. 2018"
 
@@ -56,6 +56,7 @@ MECHANISM = MechanismInfo(
         MethodInfo("bottom-up", "Isotonic (L1)", f"{KUO}, §6.2.2"),
         MethodInfo("naive", "FixedSum in squares, GroupMatching, Merging", f"{KUO}, §4.1"),
     ),
+    value="CountOfCounts",
     truth="hierdp.mechanisms.size_truth",
     released_as="(bottom-up )?(naive|Hc2?|Hg1?)( × (naive|Hc2?|Hg1?))*",
     help=HELP,

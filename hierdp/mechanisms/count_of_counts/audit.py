@@ -54,8 +54,8 @@ def _cases() -> Iterator[Case]:
         yield case(method, change, (before, after), run=run)
 
 
-def _run_read(data: SizeRuns, size: int, **budget: Any) -> Release:
-    return count_of_counts(data, max_size=size, **budget)
+def _run_read(data: SizeRuns, size: int, **options: Any) -> Release:
+    return count_of_counts(data, max_size=size, **options)
 
 
 CASES = (*_cases(), *read_cases("count-of-counts", "Hc", group_runs, _run_read))

@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import MOST_NAMED, Selection
 from hierdp.counts.rows import laid_out
 from hierdp.measurements.rows import Measurement
-from hierdp.mechanisms.count_of_counts.checking import plan_in
 from hierdp.mechanisms.count_of_counts.estimates import Sizes, numbers_of
+from hierdp.mechanisms.count_of_counts.mechanism import CountOfCounts, PublicPlaces
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions
 from hierdp.mechanisms.count_of_counts.private import NUMBERS
 from hierdp.mechanisms.intervals import (
@@ -39,6 +40,7 @@ from hierdp.mechanisms.intervals import (
     variance_of,
 )
 from hierdp.mechanisms.linear_programs import Region
+from hierdp.privacy.budget import Allowed
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models.arithmetic.arrays import Floats, Ints
@@ -61,40 +63,29 @@ class LevelAnswers(NamedTuple):
 class CountOfCountsIntervals:
     """Intervals from the answers of the regions of a question, by themselves.
 
-    Parameters
-    ----------
-    release : Written
-
-    Raises
-    ------
-    InputError
-        If it has no measurements, or others than its table.
+    Raises `InputError` if the release has no measurements, or others than its table.
     """
 
     release: Written
-
-    @cached_property
-    def _plan(self) -> CountOfCountsPlan:
-        return plan_in(self.release.manifest["settings"])
+    places: Hierarchy
+    plan: CountOfCountsPlan
 
     @cached_property
     def _sizes(self) -> Sizes:
-        settings = self.release.manifest["settings"]
-        return Sizes(settings["max_size"], settings["smallest_size"])
+        return Sizes(self.plan.max_size, self.plan.smallest)
 
     @cached_property
     def _groups(self) -> Ints:
         """The number of groups of each region, public or estimated."""
-        (places,) = self.release.regions.values()
-        return np.asarray(laid_out(self.release.table).runs(places).groups)
+        return np.asarray(laid_out(self.release.table).runs(self.places).groups)
 
     @cached_property
     def _levels(self) -> dict[int, LevelAnswers]:
         """The answers of each measured level."""
-        (places,), found = self.release.regions.values(), dict[int, LevelAnswers]()
-        regions = measured_regions(places.tree, self._groups, self._plan)
+        places, found = self.places, dict[int, LevelAnswers]()
+        regions = measured_regions(places.tree, self._groups, self.plan)
         for level in np.unique(places.tree.level[regions]).tolist():
-            here, method = regions[places.tree.level[regions] == level], self._plan.method_of(level)
+            here, method = regions[places.tree.level[regions] == level], self.plan.method_of(level)
             each = numbers_of(1, method, self._sizes)
             numbers = self._groups[here] if method.form == "Hg" else each * (self._groups[here] > 0)
             ends = np.concatenate([[0], np.cumsum(numbers)])
@@ -106,8 +97,7 @@ class CountOfCountsIntervals:
 
     def _of_node(self, node: int) -> LevelAnswers:
         """The answers of a region alone."""
-        (places,) = self.release.regions.values()
-        regions, ends, answers, variance, form = self._levels[int(places.tree.level[node])]
+        regions, ends, answers, variance, form = self._levels[int(self.places.tree.level[node])]
         at = int(np.searchsorted(regions, node))
         own = answers[ends[at] : ends[at + 1]]
         return LevelAnswers(regions[at : at + 1], np.array([0, own.size]), own, variance, form)
@@ -128,24 +118,26 @@ class CountOfCountsIntervals:
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
-        (places,), ((_, mask),) = self.release.regions.values(), selection.regions.items()
-        nodes = np.arange(places.tree.size)[places.tree.nodes_of(selection.level)][mask]
+        nodes = self._nodes(selection)
         return self._sum(nodes, *self._chosen(selection), 1 - confidence)
 
     def unbiased(self, selection: Selection) -> Estimate:
         """See `Intervals`: of public numbers of groups, measured as counts; otherwise none is known."""
-        (places,), ((_, mask),) = self.release.regions.values(), selection.regions.items()
-        nodes = np.arange(places.tree.size)[places.tree.nodes_of(selection.level)][mask]
+        nodes = self._nodes(selection)
         first, last = self._chosen(selection)
         if not first.size or not nodes.size:
             return Estimate(0.0, 0.0)
         nodes = self._below(nodes)
         nodes = nodes[self._groups[nodes] > 0]
-        if self._plan.group_budget is not None:
+        if self.plan.group_budget is not None:
             return Estimate()
         if self._form(nodes) == "Hg" and not self._every(first, last):
             return Estimate()
         return Estimate(*self._linear(nodes, first, last))
+
+    def _nodes(self, selection: Selection) -> Ints:
+        tree, ((_, mask),) = self.places.tree, selection.regions.items()
+        return np.arange(tree.size)[tree.nodes_of(selection.level)][mask]
 
     def region(self, *_: object) -> Region | None:
         """See `Intervals`: regions are estimated by themselves."""
@@ -157,12 +149,11 @@ class CountOfCountsIntervals:
         Only sizes that occur in the release have a row, which depends on the noise. So the intervals of a
         region cover all of its sizes at once.
         """
-        (places,) = self.release.regions.values()
-        runs = laid_out(self.release.table).runs(places)
-        each = each_miss(miss, places.tree.size, together) / self._number
+        runs = laid_out(self.release.table).runs(self.places)
+        each = each_miss(miss, self.places.tree.size, together) / self._number
         at = runs.sizes - self._sizes.smallest
         low, high = np.empty(at.size), np.empty(at.size)
-        level = places.tree.level[runs.row]
+        level = self.places.tree.level[runs.row]
         for depth in np.unique(level).tolist():
             here = np.flatnonzero(level == depth)
             if not self._by_region(depth):
@@ -175,14 +166,13 @@ class CountOfCountsIntervals:
 
     def _by_region(self, level: int) -> bool:
         """Whether the intervals of a level's rows are found region by region, not all at once."""
-        (places,) = self.release.regions.values()
-        summed = self._plan.bottom_up and level < places.tree.depth
-        return summed or self._number == 1 or self._plan.method_of(level).form == "Hg"
+        summed = self.plan.bottom_up and level < self.places.tree.depth
+        return summed or self._number == 1 or self.plan.method_of(level).form == "Hg"
 
     def _of_level(self, level: int, row: Ints, at: Ints, miss: float) -> tuple[Floats, Floats]:
         """`_of_sizes` of a size in each of many regions of a level."""
         off, most = np.zeros(row.size), self._groups[row].astype(float)
-        if self._plan.group_budget is not None:
+        if self.plan.group_budget is not None:
             miss = miss / 2
             off = self._off(level, row, miss)
         value, half = np.zeros(row.size), np.zeros(row.size)
@@ -196,7 +186,7 @@ class CountOfCountsIntervals:
 
     def _of_sizes(self, node: Ints, at: Ints, miss: float) -> tuple[Floats, Floats]:
         """`_sum` of each of several sizes in one region."""
-        if self._plan.group_budget is not None and self._number > 1:
+        if self.plan.group_budget is not None and self._number > 1:
             miss = miss / 2
         nodes, off = self._measured(node, miss)
         most = float(self._groups[nodes].sum())
@@ -242,25 +232,23 @@ class CountOfCountsIntervals:
         return int((last - first + 1).sum()) == self._number
 
     def _form(self, nodes: Ints) -> str:
-        (places,) = self.release.regions.values()
-        return self._plan.method_of(int(places.tree.level[nodes[0]])).form if nodes.size else "H"
+        return self.plan.method_of(int(self.places.tree.level[nodes[0]])).form if nodes.size else "H"
 
     def _below(self, nodes: Ints) -> Ints:
         """Some regions; with a bottom-up plan, those of the last level that are in them."""
-        (places,) = self.release.regions.values()
-        if not self._plan.bottom_up:
+        if not self.plan.bottom_up:
             return nodes
-        inside = np.isin(np.arange(places.tree.size), nodes)
-        for level in range(int(places.tree.level[nodes[0]]) + 1, places.tree.depth + 1):
-            below = places.tree.nodes_of(level)
-            inside[below] |= inside[places.tree.parent[below]]
-        return np.flatnonzero(inside & (places.tree.level == places.tree.depth))
+        inside = np.isin(np.arange(self.places.tree.size), nodes)
+        for level in range(int(self.places.tree.level[nodes[0]]) + 1, self.places.tree.depth + 1):
+            below = self.places.tree.nodes_of(level)
+            inside[below] |= inside[self.places.tree.parent[below]]
+        return np.flatnonzero(inside & (self.places.tree.level == self.places.tree.depth))
 
     def _sum(self, nodes: Ints, first: Ints, last: Ints, miss: float) -> Interval:
         """The interval of the groups of some sizes in regions of a level."""
         if not first.size or not nodes.size:
             return Interval(0.0, 0.0)
-        if self._plan.group_budget is not None and not self._every(first, last):
+        if self.plan.group_budget is not None and not self._every(first, last):
             miss = miss / 2
         nodes, off = self._measured(nodes, miss)
         most = float(self._groups[nodes].sum())
@@ -279,18 +267,19 @@ class CountOfCountsIntervals:
 
         - miss: the probability of the latter; 0 groups if numbers of groups are public.
         """
-        (places,), off = self.release.regions.values(), 0.0
+        off = 0.0
         nodes = self._below(nodes)
-        if self._plan.group_budget is not None:
-            off = float(self._off(int(places.tree.level[nodes[0]]), nodes, miss / nodes.size).sum())
+        if self.plan.group_budget is not None:
+            off = float(self._off(int(self.places.tree.level[nodes[0]]), nodes, miss / nodes.size).sum())
         return nodes[self._groups[nodes] > 0], off
 
     def _off(self, level: int, nodes: Ints, miss: float) -> Floats:
         """By how many groups each region of a level may have more or less than estimated."""
-        (places,) = self.release.regions.values()
-        noisy = self._named(f"{NUMBERS} by {places.levels[level]}", int(places.tree.level_sizes[level]))
+        noisy = self._named(
+            f"{NUMBERS} by {self.places.levels[level]}", int(self.places.tree.level_sizes[level])
+        )
         half = half_width(variance_of(noisy.spend), miss, self._laws)
-        away = np.abs(noisy.answers[nodes - int(places.tree.level_start[level])] - self._groups[nodes])
+        away = np.abs(noisy.answers[nodes - int(self.places.tree.level_start[level])] - self._groups[nodes])
         return np.asarray(np.floor(away + half))
 
     def _linear(self, nodes: Ints, first: Ints, last: Ints) -> tuple[float, float]:
@@ -359,6 +348,8 @@ class CountOfCountsIntervals:
         return np.maximum.accumulate(most), np.minimum.accumulate(least[::-1])[::-1]
 
 
-def intervals(release: Written) -> CountOfCountsIntervals:
+def intervals(
+    mechanism: CountOfCounts, facts: PublicPlaces, allowed: Allowed, release: Written
+) -> CountOfCountsIntervals:
     """The intervals of a release."""
-    return CountOfCountsIntervals(release)
+    return CountOfCountsIntervals(release, facts.places, mechanism.plan(facts, allowed))

@@ -7,30 +7,36 @@ are in memory at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.counts.hierarchy import Hierarchy
+from hierdp.counts.layout import Regions
+from hierdp.counts.rows import laid_out
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.measurements.measuring import Measure, Measuring
+from hierdp.measurements.measuring import Differs, Measure, Measuring
+from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.estimates import (
+    METHODS,
     CountOfCountsMethod,
     Sizes,
     Together,
     estimates,
+    numbers_of,
     size_query,
 )
 from hierdp.mechanisms.count_of_counts.plan import (
     AT_ONCE,
     MAX_SIZE,
+    MERGES,
     CountOfCountsPlan,
     budgets_of,
     check_at_once,
@@ -40,46 +46,105 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_down
+from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, deviation, places_of
+from hierdp.mechanisms.mechanism import Mechanism, PlannedShares, release_counts
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import counting, persons_of, rows_of
-from hierdp.mechanisms.public import level_names, public_groups
+from hierdp.mechanisms.public import Public, level_names, public_groups
 from hierdp.mechanisms.relations import ENTITY
-from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Ledger, PersonRows
-from hierdp.privacy.noise import ExactNoise, Noise
+from hierdp.mechanisms.unit import PrivacyUnit
+from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed
+from hierdp.privacy.noise import Noise
+from hierdp.record.compare import shape_of_sizes
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
 from hierdp.tables.sizes import group_runs
 from models.arithmetic.arrays import Ints
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NOT_EMPTY = "it is public that no group is empty"
 PRIVATE_GROUPS = (
     "one entity joins or leaves a group, or comes or goes with a group of its own; or a group without "
     "entities comes or goes; regions are public"
 )
+NOTE = (
+    "The released sizes are monotone whole numbers, matched along the hierarchy: their error depends on the "
+    "true sizes. Kuo et al. 2018 prove no bound on the earth mover's distance. Their estimate (§5.1): in a "
+    "run of n groups of one size, each size has the variance in column size_variance, divided by n, by the "
+    "level's ε (or ρ). A release merges the estimates of all levels, which lowers it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPlaces:
+    """What is public of groups by size.
+
+    - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
+    - total: the estimated number of all groups, if it is secret, and known from a release.
+    """
+
+    places: Hierarchy
+    groups: Ints | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCountOfCounts(PlannedShares):
+    """The options of a plan for groups by size, up to very large sizes."""
+
+    OF_THE_RELEASE: ClassVar = (
+        "delta",
+        "method",
+        "max_size",
+        "smallest",
+        "size_budget",
+        "group_budget",
+        "shares",
+    )
+
+    levels: PlannedLevels = None
+    regions: PlannedRegions = None
+    groups: Annotated[
+        int | None,
+        Option(
+            "The number of groups, of which Hg measures each; or a public table of all, one row each.",
+            "NUMBER",
+            form="planned groups",
+        ),
+    ] = None
+
+    def facts(self, mechanism: CountOfCounts) -> PublicPlaces:
+        """See `Planned`."""
+        return PublicPlaces(places_of(self.levels, self.regions))
 
 
 @documented
-def from_table(
-    source: Any,
-    *,
-    epsilon: float,
-    delta: shared.Concentrated = None,
-    noise: Noise | None = None,
-    group: shared.Group,
-    groups: shared.Groups = None,
-    groups_from_data: shared.GroupsFromData = False,
-    entities: shared.Entities = None,
-    levels: shared.Levels = None,
-    regions: shared.Regions = None,
-    region: shared.Region = None,
-    regions_from_data: shared.RegionsFromData = False,
-    root: shared.Root = "all",
-    unknown: shared.UnknownOrNoGroup = None,
-    person: shared.Person = None,
-    rows_per_person: shared.RowsPerPerson = None,
-    most_per_row: shared.MostPerRow = None,
+@dataclass(frozen=True, kw_only=True)
+class CountOfCounts(Mechanism[PublicPlaces]):
+    """How many groups have each size, up to very large sizes, in every region.
+
+    The budget is divided over the levels, including the root's: equally, or by `shares`. In every region, Hg
+    draws noise for each group, and Hc and naive for each size up to K. A release has one row for each region
+    and size with groups.
+    """
+
+    epsilon: float
+    delta: shared.Concentrated = None
+    group: shared.Group
+    groups: shared.Groups = None
+    groups_from_data: shared.GroupsFromData = False
+    entities: shared.Entities = None
+    levels: shared.Levels = None
+    regions: shared.Regions = None
+    region: shared.Region = None
+    regions_from_data: shared.RegionsFromData = False
+    root: shared.Root = "all"
+    unknown: shared.UnknownOrNoGroup = None
+    person: shared.Person = None
+    rows_per_person: shared.RowsPerPerson = None
+    most_per_row: shared.MostPerRow = None
     method: Annotated[
         str,
         Option(
@@ -88,7 +153,7 @@ def from_table(
             "finest level only, 'bottom-up'.",
             "NAMES",
         ),
-    ] = "Hc",
+    ] = "Hc"
     merge: Annotated[
         Literal["weighted", "plain", "at once"],
         Option(
@@ -96,7 +161,7 @@ def from_table(
             "their plain average. With three levels, also 'at once': nearest to all estimates together, "
             "often better above the finest level."
         ),
-    ] = "weighted",
+    ] = "weighted"
     max_size: Annotated[
         int,
         Option(
@@ -105,7 +170,7 @@ def from_table(
             "accuracy.",
             "NUMBER",
         ),
-    ] = MAX_SIZE,
+    ] = MAX_SIZE
     smallest: Annotated[
         int,
         Option(
@@ -114,7 +179,7 @@ def from_table(
             flag="--no-empty-groups",
             value=1,
         ),
-    ] = 0,
+    ] = 0
     size_budget: Annotated[
         float | None,
         Option(
@@ -124,7 +189,7 @@ def from_table(
             above=0,
             instead_of="max_size",
         ),
-    ] = None,
+    ] = None
     group_budget: Annotated[
         float | None,
         Option(
@@ -132,105 +197,170 @@ def from_table(
             "NUMBER",
             above=0,
         ),
-    ] = None,
-    shares: shared.Shares = None,
-) -> Release:
-    """Release a table's groups by size: `hierdp.tables.sizes.group_runs`, then `count_of_counts`."""
-    names = level_names(levels, regions)
-    options: dict[str, Any] = {
-        "merge": merge,
-        "max_size": max_size,
-        "smallest": smallest,
-        "size_budget": size_budget,
-        "group_budget": group_budget,
-        "shares": shares,
-    }
-    given = regions, groups, regions_from_data, groups_from_data
-    public = public_groups(*given, can_hide=True, hidden=group_budget is not None)
-    persons = persons_of(person, rows_per_person, most_per_row, entities)
-    Allowed.of(epsilon, delta), budgets_of(plan_of(method, names, **options), epsilon)  # before reading
-    data = group_runs(
-        source,
-        group=group,
-        groups=groups,
-        entities=entities,
-        levels=levels,
-        regions=regions,
-        region=region,
-        root=root,
-        unknown=unknown,
-        persons=persons,
-    )
-    if persons is not None:  # a group whose rows are all beyond the bound is not empty in the table
-        data = SizeRuns(data.hierarchy, data.runs.raised(smallest))
-    # The list gives the only reference away, so that the true counts do not take memory during solving.
-    held = [data]
-    del data
-    options |= {"delta": delta, "person": rows_of(persons)}
-    made = count_of_counts(held.pop(), epsilon, noise, method, **options)
-    return public.of(counting(made, entities))
+    ] = None
+    shares: shared.Shares = None
+
+    NAME: ClassVar = "count-of-counts"
+    METHODS: ClassVar = METHODS
+    SETTINGS: ClassVar = ("merge", "max_size", "size_budget", "group_budget", "shares")
+    COUNTED: ClassVar = "entities"
+    OF_THE_REPAIR: ClassVar = ("merge",)
+    PLANNED: ClassVar = PlannedCountOfCounts
+    NOTES: ClassVar = (NOTE,)
+    shape = staticmethod(shape_of_sizes)
+
+    def plan(self, facts: PublicPlaces, allowed: Allowed) -> CountOfCountsPlan:
+        """The methods by level; parts of ε are parts of what is allowed, which is ρ, or the ε of one row."""
+        return self.named(facts.places.levels).in_parts_of(allowed.loss, self.epsilon)
+
+    def named(self, levels: Sequence[str]) -> CountOfCountsPlan:
+        """The methods by level, with parts of ε.
+
+        Raises `InputError` if an option is out of range, does not fit the levels, or nothing is left of ε.
+        """
+        names = "merge", "max_size", "smallest", "size_budget", "group_budget", "shares"
+        plan = plan_of(self.method, levels, **{name: getattr(self, name) for name in names})
+        budgets_of(plan, self.epsilon)
+        return plan
+
+    def name_of(self, facts: PublicPlaces) -> str:
+        """See `Mechanism`: with the method of every level."""
+        return self.named(facts.places.levels).name
+
+    @property
+    def chosen(self) -> None:
+        """See `Mechanism`; methods are chosen by level (`plan`)."""
+
+    @property
+    def solving(self) -> Solving:
+        """See `Mechanism`."""
+        return Step.solve
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """See `Mechanism`."""
+        relation = ENTITY if self.group_budget is None else PRIVATE_GROUPS
+        return replace(super().unit, relation=relation + (f"; {NOT_EMPTY}" if self.smallest else ""))
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
+        """See `Mechanism`; the budget is the loss, of which the settings state parts.
+
+        Raises `InputError` if the method takes no `merge`.
+        """
+        settings, merge = manifest["settings"], changes.pop("merge", None)
+        fixed = {
+            "epsilon": Allowed.stated(manifest["budget"]).loss,
+            "delta": None,
+            "smallest": settings["smallest_size"],
+            "merge": merge or settings.get("merge", MERGES[0]),
+        }
+        mechanism = super().of(manifest, **{**fixed, **changes})
+        plan = mechanism.named(settings["levels"])
+        if merge is not None and plan.bottom_up:
+            raise InputError(f"{plan.name} takes no `merge`: only the last level is measured")
+        return replace(mechanism, method=plan.name)
+
+    def lists(self) -> Public:
+        """See `Mechanism`."""
+        given = self.regions, self.groups, self.regions_from_data, self.groups_from_data
+        public = public_groups(*given, can_hide=True, hidden=self.group_budget is not None)
+        self.named(level_names(self.levels, self.regions))
+        return public
+
+    def read(self, source: Any) -> SizeRuns:
+        """See `Mechanism`."""
+        names = "group", "groups", "entities", "levels", "regions", "region", "root", "unknown"
+        persons = self.unit.enforced
+        data = group_runs(source, **{name: getattr(self, name) for name in names}, persons=persons)
+        if persons is None:
+            return data
+        # a group whose rows are all beyond the bound is not empty in the table
+        return SizeRuns(data.hierarchy, data.runs.raised(self.smallest))
+
+    def facts(self, data: SizeRuns) -> tuple[PublicPlaces, Runs]:
+        """See `Mechanism`; the true counts are groups by size of all regions.
+
+        Raises `InputError` if an option does not fit the levels, or a group is empty although none may be.
+        """
+        places, plan = data.hierarchy, self.named(data.hierarchy.levels)
+        if plan.merge == AT_ONCE and not plan.bottom_up:
+            check_at_once(places.levels, places.tree.size, plan)
+        return PublicPlaces(places, _public_groups(data, plan)), data.runs
+
+    def facts_of(self, manifest: Mapping[str, Any], regions: Regions, table: Any) -> PublicPlaces:
+        """See `Mechanism`."""
+        (places,) = regions.values()
+        if self.method != manifest["mechanism"]:
+            raise Differs(
+                f"the mechanism is {manifest['mechanism']!r}, but the settings name {self.method!r}"
+            )
+        if self.group_budget is not None:
+            return PublicPlaces(places, total=manifest["settings"]["groups"])
+        if table is None:
+            return PublicPlaces(places)
+        try:
+            return PublicPlaces(places, laid_out(table).runs(places).groups)
+        except InputError as wrong:
+            raise Differs(str(wrong)) from None
+
+    def regions_of(self, facts: PublicPlaces) -> Regions:
+        """See `Mechanism`."""
+        return {ALONE: facts.places}
+
+    def queries(self, facts: PublicPlaces, allowed: Allowed) -> list[Query]:
+        """See `Mechanism`: the groups by size of each level; there are none for a plan, which knows none."""
+        plan, places = self.plan(facts, allowed), facts.places
+        groups = np.zeros(places.tree.size, np.int64) if facts.groups is None else facts.groups
+        domain, nodes = Sizes(plan.max_size, plan.smallest), np.arange(places.tree.size)
+        found = []
+        for level, method, share in levels_of(places, plan, allowed):
+            of = nodes[places.tree.nodes_of(level)]
+            step = Together(of, groups[of], method, domain, plan.group_budget is not None)
+            found.append(size_query(places.levels[level], share, [step], places))
+        return found
+
+    def run(
+        self, facts: PublicPlaces, allowed: Allowed, measure: Measure, solve: Solving
+    ) -> tuple[DataFrame, dict[str, Any]]:
+        """See `Mechanism`: estimate the groups by size of each region, then make the estimates add up."""
+        places, plan = facts.places, self.plan(facts, allowed)
+        found = measured(places, facts.groups, allowed, measure, solve, plan, facts.total)
+        runs = post_process(found, places, plan, solve)
+        return table_of(places, runs), settings_of(plan, places, found.max_size, int(found.groups[0]))
+
+    @property
+    def answers_per_count(self) -> None:
+        """See `Mechanism`: released sizes are no sums of answers."""
+
+    def planned_rows(self, facts: PublicPlaces, allowed: Allowed, planned: Any) -> list[dict[str, Any]]:
+        """See `Mechanism`."""
+        plan, places, rows = self.plan(facts, allowed), facts.places, list[dict[str, Any]]()
+        for level, method, share in levels_of(places, plan, allowed):
+            number = int(places.tree.level_sizes[level])
+            cells = number * numbers_of(1, method, Sizes(plan.max_size, plan.smallest))
+            sensitivity = share.sensitivity(method.sensitivity)
+            unit = share.loss if share.noise == GAUSSIAN else share.loss**2 / 8
+            rows.append(
+                {
+                    "level": level,
+                    "counts_of": places.levels[level],
+                    "regions": number,
+                    "query": method.query(places.levels[level]),
+                    "measured": planned.groups if method.form == "Hg" else cells,
+                    "noise_deviation": deviation(share.noise, sensitivity, share.loss),
+                    "standard_error": np.nan,
+                    "size_variance": 1 / (method.precision(share.noise) * unit),
+                }
+            )
+        return rows
 
 
 def count_of_counts(
-    data: SizeRuns,
-    epsilon: float,
-    noise: Noise | None = None,
-    method: str = "Hc",
-    *,
-    delta: float | None = None,
-    person: PersonRows | None = None,
-    **options: Any,
+    data: SizeRuns, epsilon: float, noise: Noise | None = None, method: str = "Hc", **options: Any
 ) -> Release:
-    """Release noisy numbers of groups by size, made whole, non-negative and consistent over the tree.
-
-    Parameters
-    ----------
-    data : SizeRuns
-        True counts by region and size.
-    epsilon : float
-        The budget, divided equally over the levels, including the root's, unless there are `shares`.
-    noise : Noise, optional
-        Exact noise by default; `SimulatedNoise` for experiments makes the release not private. In every
-        region, Hg draws one number for each group, and Hc and naive one for each size up to K.
-    method : str
-        See `plan_of`.
-    delta : float, optional
-        With it, (ε, δ) is converted to ρ-zCDP, and the noise is Gaussian.
-    person : PersonRows, optional
-        The most rows of a person, who has the budget.
-    **options
-        `merge`, `max_size`, `smallest`, `size_budget`, `group_budget`, `shares`: see `plan_of`.
-
-    Returns
-    -------
-    Release
-        One row for each region and size with groups.
-
-    Raises
-    ------
-    InputError
-        See `plan_of`; or if ε or δ is out of range, or the parts of ε leave nothing, or a group is empty
-        although none may be.
-    """
-    allowed = Allowed.of(epsilon, delta, 1 if person is None else person.times)
-    places = data.hierarchy
-    plan = plan_of(method, places.levels, **options)
-    budgets_of(plan, epsilon)
-    plan = plan.in_parts_of(allowed.loss, epsilon)
-    if plan.merge == AT_ONCE and not plan.bottom_up:
-        check_at_once(places.levels, places.tree.size, plan)
-    groups, measure, steps = _public_groups(data, plan), Measuring(data.runs, noise or ExactNoise()), Steps()
-    del data  # `measure` forgets the true counts as soon as all is measured
-    runs, settings = released_runs(places, groups, allowed, measure, steps, plan)
-    return Release(
-        plan.name,
-        table_of(places, runs),
-        Ledger(float(epsilon), delta or 0.0, neighbours_of(plan), measure.measurements.spends, person=person),
-        steps.kept,
-        settings,
-        regions={ALONE: places},
-        measurements=measure.measurements,
-    )
+    """A release of true counts in memory; of `CountOfCounts`, all options but columns and lists."""
+    return release_counts(CountOfCounts(epsilon=epsilon, method=method, group=(), **options), data, noise)
 
 
 def _public_groups(data: SizeRuns, plan: CountOfCountsPlan) -> Ints | None:
@@ -243,32 +373,6 @@ def _public_groups(data: SizeRuns, plan: CountOfCountsPlan) -> Ints | None:
         region = np.concatenate(places.names)[true.row[true.sizes == 0][-1]]
         raise InputError(f"region {region!r} has an empty group; leave smallest at 0, or remove such groups")
     return true.groups if plan.group_budget is None else None
-
-
-def released_runs(
-    places: Hierarchy,
-    groups: Ints | None,
-    allowed: Allowed,
-    measure: Measure,
-    solve: Solving,
-    plan: CountOfCountsPlan,
-    total: int | None = None,
-) -> tuple[Runs, dict[str, Any]]:
-    """Estimate the groups by size of each region, then make the estimates add up.
-
-    - groups, int64 array, shape (regions,): their numbers of groups, if these are public.
-    - measure: answers queries about the true groups by size of all regions, `Runs`.
-    - total: as in `measured`.
-    """
-    found = measured(places, groups, allowed, measure, solve, plan, total)
-    runs = post_process(found, places, plan, solve)
-    return runs, settings_of(plan, places, found.max_size, int(found.groups[0]))
-
-
-def neighbours_of(plan: CountOfCountsPlan) -> str:
-    """The neighbouring relation, in words."""
-    relation = ENTITY if plan.group_budget is None else PRIVATE_GROUPS
-    return relation + (f"; {NOT_EMPTY}" if plan.smallest else "")
 
 
 def settings_of(plan: CountOfCountsPlan, places: Hierarchy, max_size: int, groups: int) -> dict[str, Any]:
@@ -317,8 +421,8 @@ def measured(
 ) -> Measured:
     """Measure K and the numbers of groups, if they are secret, then the groups by size of each level.
 
-    - places, groups, allowed, measure, solve, plan: as in `released_runs`.
-    - total: the estimated number of all groups, if it is secret, and known from a release.
+    - groups, total: as in `PublicPlaces`.
+    - measure: answers queries about the true groups by size of all regions, `Runs`.
     - batched: whether regions share steps; the estimates do not depend on it. Default: if they are many.
     """
     largest, tree, levels = plan.max_size, places.tree, levels_of(places, plan, allowed)
@@ -422,7 +526,7 @@ def weights_of(
     return np.asarray(weights * (np.array(budgets) / max(budgets))[level] ** power)
 
 
-def table_of(places: Hierarchy, runs: Runs) -> Any:
+def table_of(places: Hierarchy, runs: Runs) -> DataFrame:
     """One row for each region and size with groups."""
     frame = places.frame()
     table = frame.loc[frame.index.repeat(runs.distinct)].reset_index(drop=True)

@@ -11,7 +11,6 @@ import numpy as np
 from hierdp.mechanisms.group_size.mechanism import group_size
 from hierdp.mechanisms.group_size.post_processing import METHODS
 from hierdp.mechanisms.size_audit import read_cases
-from hierdp.privacy.budget import PersonRows
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import DELTA, EPSILON, FIRST_OF_SIZE_1, LARGE, ZCDP, Case, regions
 from hierdp.record.release import Release
@@ -59,11 +58,9 @@ def _cases() -> Iterator[Case]:
     yield case("M_c^dp", "an entity joins the only group; uneven shares", alone, run=run)
 
 
-def _run_read(data: GroupSizes, size: int, person: PersonRows | None = None, **budget: Any) -> Release:
+def _run_read(data: GroupSizes, size: int, **options: Any) -> Release:
     del size  # the table's
-    if person is not None:
-        budget |= {"person": person.column, "rows_per_person": person.rows}
-    return group_size(data, method="M_c^dp", **budget)
+    return group_size(data, method="M_c^dp", **options)
 
 
 CASES = (*_cases(), *read_cases("group-size", "M_c^dp", group_sizes, _run_read))
