@@ -431,8 +431,8 @@ def _released(
     about = {"conversion": allowed.conversion, "threshold": allowed.threshold, **mechanism.unit.ledger}
     ledger = Ledger(float(mechanism.epsilon), delta, spends=measured.spends, **about)
     regions = mechanism.regions_of(facts)
-    about = mechanism.name_of(facts), table, ledger, steps.kept, settings, regions
-    return mechanism.RELEASE(*about, measurements=measured)
+    name, kind = mechanism.name_of(facts), mechanism.RELEASE
+    return kind(name, table, ledger, steps.kept, settings, regions, measurements=measured)
 
 
 def rerun(

@@ -46,7 +46,7 @@ from hierdp.mechanisms.count_of_counts.plan import (
 )
 from hierdp.mechanisms.count_of_counts.private import private_groups, private_size
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, top_down
-from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, deviation, places_of
+from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, RowsOfAPerson, deviation, places_of
 from hierdp.mechanisms.mechanism import Mechanism, PlannedShares, release_counts
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, level_names, public_groups
@@ -114,6 +114,7 @@ class PlannedCountOfCounts(PlannedShares):
             form="planned groups",
         ),
     ] = None
+    rows_per_person: RowsOfAPerson = 1
 
     def facts(self, mechanism: CountOfCounts) -> PublicPlaces:
         """See `Planned`."""
