@@ -11,10 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hierdp.errors import InputError
-from hierdp.privacy.budget import check_delta, check_epsilon
-from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.whom import whom_in
 
 if TYPE_CHECKING:
     from hierdp.mechanisms.checking import Checking
@@ -48,9 +45,7 @@ class MechanismInfo:
     name : str
         The name for `hierdp release` and `hierdp.release`.
     module : str
-        The module of the rest, which is loaded on first use: of the class `value`; without one, of a function
-        ``from_table(source, *, epsilon, noise, …)`` that makes the release, and declares the options in its
-        signature (`hierdp.mechanisms.option`).
+        The module of the class, and of what else is named below; it is loaded on first use.
     value : str or type, optional
         The class, or its name in `module`, whose values are releases' options: `hierdp.mechanisms.Mechanism`.
     releases, guarantee, neighbours : str
@@ -77,8 +72,8 @@ class MechanismInfo:
     - ``intervals.intervals(mechanism, facts, allowed, release)``: the intervals of its counts.
     - ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
 
-    A mechanism without a class has ``checking.CHECKING``, ``expected.expected(*, epsilon, …)``,
-    ``bootstrap.bootstrap(table, manifest, regions, noise)`` and ``intervals.intervals(release)`` besides.
+    Repairs of given counts, which measure nothing, have no class, but ``checking.CHECKING`` and
+    ``intervals.intervals(release)``.
     """
 
     name: str
@@ -111,36 +106,23 @@ class MechanismInfo:
         return import_module("hierdp.mechanisms.mechanism")
 
     @property
-    def declaring(self) -> Callable[..., Any]:
-        """What declares and documents the options of a release: the class, or ``from_table``."""
-        function: Callable[..., Any] = self.kind or import_module(self.module).from_table
-        return function
-
-    @property
     def keywords(self) -> Mapping[str, Keyword]:
         """The options of a release, in the order of the help."""
         from hierdp.mechanisms.option import keywords_of
 
-        return keywords_of(self.declaring)
+        return keywords_of(self.kind)
 
     def release(self, source: Any, *, epsilon: float, noise: Noise | None = None, **options: Any) -> Release:
         """Measure the true counts of a table, and repair the noisy ones."""
-        made: Release
-        if self.kind is None:
-            made = import_module(self.module).from_table(source, epsilon=epsilon, noise=noise, **options)
-        else:
-            made = self._generic.release(self.kind(epsilon=epsilon, **options), source, noise)
+        made: Release = self._generic.release(self.kind(epsilon=epsilon, **options), source, noise)
         return made
 
     @property
-    def checking(self) -> Checking | None:
-        """What `hierdp check` needs for its releases, if it is defined."""
-        found: Checking | None
-        if self.kind is None:
-            found = self.part("checking", "CHECKING")
-        else:
-            found = self._generic.checking_of(self.kind)
-        return found
+    def checking(self) -> Checking:
+        """What `hierdp check` needs for its releases."""
+        own = self.part("checking", "CHECKING") if self.kind is None else self._generic.checking_of(self.kind)
+        checking: Checking = own
+        return checking
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -179,33 +161,23 @@ class MechanismInfo:
     @property
     def planning_keywords(self) -> Mapping[str, Keyword]:
         """The options of a plan, in the order of the help."""
-        from hierdp.mechanisms.option import keywords_of
-
-        if self.kind is None:
-            return keywords_of(self.part("expected", "expected"))
-        found: Mapping[str, Keyword] = self._generic.planning_keywords(self.kind)
-        return found
+        keywords: Mapping[str, Keyword] = self._generic.planning_keywords(self.kind)
+        return keywords
 
     def expected(self, *, epsilon: float, **options: Any) -> Expected:
         """What to expect of a release without data."""
-        plan = (
-            self.part("expected", "expected") if self.kind is None else partial(self._generic.plan, self.kind)
-        )
-        found: Expected = plan(epsilon=epsilon, **options)
-        return found
-
-    @property
-    def released_again(self) -> Any:
-        """The function that takes a release's counts as the truth and releases them again; or None."""
-        if self.kind is None or not self.kind.MOST_SIMULATED:
-            return self.part("bootstrap", "bootstrap")
-        return partial(self._generic.release_again, self.kind)
+        expected: Expected = self._generic.plan(self.kind, epsilon=epsilon, **options)
+        return expected
 
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        most = self.part("bootstrap", "MOST_SIMULATED") if self.kind is None else self.kind.MOST_SIMULATED
-        return int(most or 0)
+        return 0 if self.kind is None else int(self.kind.MOST_SIMULATED)
+
+    @property
+    def released_again(self) -> Any:
+        """The function that takes a release's counts as the truth and releases them again; or None."""
+        return partial(self._generic.release_again, self.kind) if self.most_simulated else None
 
     @property
     def bounds(self) -> Any:
@@ -234,18 +206,9 @@ class MechanismInfo:
         return intervals(*self._generic.facts_of_release(self.kind, release), release)
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:
-        """The most that a release with these options costs; ε, or ρ with a δ, without a ``loss_of``."""
-        if self.kind is not None:
-            value: Loss = self.kind.without_table(epsilon=epsilon, **options).loss
-            return value
-        own = getattr(import_module(self.module), "loss_of", None)
-        if own is None:
-            whom, delta = whom_in(options), options.get("delta")
-            if delta is None:
-                return Loss.of(whom, epsilon)
-            return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)))
-        found: Loss = own(epsilon=epsilon, **options)
-        return found
+        """The most that a release with these options costs."""
+        loss: Loss = self.kind.without_table(epsilon=epsilon, **options).loss
+        return loss
 
 
 def member(package: str, name: str) -> Any:

@@ -60,8 +60,8 @@ class Mechanism(Generic[Facts]):
     - `read`: true counts of a table. `facts`: what is public of them, and the true counts as queries take
       them.
     - `facts_of`: the same public facts, from a written release.
-    - `queries`: all that may be measured, from public facts alone; `run` narrows those that depend on earlier
-      answers.
+    - `queries_of`: all that may be measured, from public facts alone; `run` narrows those that depend on
+      earlier answers.
     - `run`: measures and solves; gives the table and the settings.
 
     The base has no fields, so that a subclass's own come first, and none is inherited without a word.
@@ -147,7 +147,7 @@ class Mechanism(Generic[Facts]):
         """The regions of a release, by axis."""
         return {}
 
-    def queries(self, facts: Facts, allowed: Allowed) -> list[Query]:
+    def queries_of(self, facts: Facts, allowed: Allowed) -> list[Query]:
         """What may be measured: all there is, if some queries depend on earlier answers."""
         raise NotImplementedError
 
@@ -266,7 +266,7 @@ class Mechanism(Generic[Facts]):
         facts, allowed = planned.facts(self), planned.allowed(self)
         mechanism, notes, shares = self, list[str](), None
         if isinstance(planned, PlannedShares) and planned.optimize is not None:
-            measured = [query.sensitivity for query in self.queries(facts, allowed)]
+            measured = [query.sensitivity for query in self.queries_of(facts, allowed)]
             given, parts = getattr(self, "shares", None), self.parts_of_variances(facts)
             best = best_shares(planned.optimize, measured, given, allowed.noise, planned.largest, parts)
             mechanism, notes = replace(self, shares=best), [shares_note(best)]  # type: ignore[type-var]
@@ -290,7 +290,7 @@ class Mechanism(Generic[Facts]):
 
     def planned_rows(self, facts: Facts, allowed: Allowed, planned: Any) -> list[dict[str, Any]]:
         """The rows of a plan: one for each query of a level."""
-        return [row_of(query) for query in self.queries(facts, allowed)]
+        return [row_of(query) for query in self.queries_of(facts, allowed)]
 
     def planned_notes(self, facts: Facts, planned: Any) -> Sequence[str]:
         """What is known of the released counts without data, and what is not."""

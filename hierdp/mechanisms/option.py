@@ -148,7 +148,8 @@ def documented(from_table: F) -> F:
     """Write the declared options into a function's docstring, and their plain types into its signature."""
     given = signature(from_table)
     hints = get_type_hints(from_table)
-    rows = [f"{name} : {kind}\n    {words}" for name, (kind, words) in COMMON.items()]
+    common = {name: about for name, about in COMMON.items() if name in given.parameters}
+    rows = [f"{name} : {kind}\n    {words}" for name, (kind, words) in common.items()]
     rows += [_row(keyword) for keyword in keywords_of(from_table).values()]
     text = cleandoc(from_table.__doc__ or "")
     from_table.__doc__ = f"{text}\n\nParameters\n----------\n" + "\n".join(rows) + "\n"

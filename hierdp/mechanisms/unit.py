@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from hierdp.errors import InputError
-from hierdp.mechanisms.persons import persons_of, refuse_public_total
 from hierdp.mechanisms.relations import TRIP
 from hierdp.privacy.budget import GAUSSIAN, ONE_PERSON, ONE_ROW, PersonRows, bound_of, steps
 from hierdp.privacy.loss import Loss
@@ -89,11 +88,11 @@ class PrivacyUnit:
 
         Raises `InputError` if they contradict each other.
         """
-        persons = persons_of(person, rows_per_person, most_per_row, counts)
+        persons = _persons_of(person, rows_per_person, most_per_row, counts)
         if persons is None:
             return cls(rows=trips, counts=counts, **more)
         if not more.get("by_row", True):
-            refuse_public_total(persons, more.get("replaced", False))
+            _refuse_public_total(persons, more.get("replaced", False))
             if trips != 1:
                 option, instead = (
                     ("most_per_row", "it") if person is None else ("person", "`rows_per_person`")
@@ -195,6 +194,47 @@ class PrivacyUnit:
         column, rows = bound.get("column"), bound.get("rows", budget.get("trips", 1))
         about = {"column": column, "rows": rows, "bounded_row": bool(bound) and column is None}
         return cls(**{**about, "counts": budget.get("counts"), **more})
+
+
+def _persons_of(
+    person: str | None, rows_per_person: int | None, most_per_row: int | None, counts: str | None
+) -> Persons | None:
+    """The column of persons and the bound on their rows, or the bound on one row; None without either.
+
+    Raises `InputError` if one is given without the other, or `most_per_row` does not fit.
+    """
+    if (person is None) != (rows_per_person is None):
+        given, other = ("rows_per_person", "person") if person is None else ("person", "rows_per_person")
+        raise InputError(
+            f"`{given}` needs `{other}`: give both the column of persons and the number of rows that count "
+            "per person"
+        )
+    if most_per_row is not None:
+        if person is not None:
+            raise InputError(
+                "`most_per_row` cannot be given with `person`: `rows_per_person` bounds what a person "
+                "counts, all rows together"
+            )
+        if counts is None:
+            raise InputError(
+                "`most_per_row` bounds the number in a row, and each row counts as one: give the column of "
+                "numbers (`count` or `entities`), or leave it out"
+            )
+        return Persons(None, most_per_row)
+    return None if person is None or rows_per_person is None else Persons(person, rows_per_person)
+
+
+def _refuse_public_total(persons: Persons, bounded: bool) -> None:
+    """Refuse a total that is public, if a unit that joins or leaves changes it.
+
+    Raises `InputError` if `bounded`.
+    """
+    if bounded:
+        given, who = ("most_per_row", "row that") if persons.column is None else ("person", "person who")
+        raise InputError(
+            f"with `{given}`, the total must be noisy, because a {who} joins or leaves changes it; give "
+            "`bounded=False`"
+        )
 
 
 def trips_of_a_person(trips: int = 1, distinct: bool = True, bounded: bool = True) -> PrivacyUnit:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROW, PERSON, COUNT = "row", "person", "count"
 """A row of the table; a person with all of their rows; or one of what a column of numbers counts."""
@@ -72,10 +71,3 @@ def whom_of(
     if trips > 1:
         return Whom(PERSON, None, trips, counts)
     return Whom() if counts is None else Whom(COUNT, None, None, counts)
-
-
-def whom_in(options: Mapping[str, Any]) -> Whom:
-    """`whom_of` the keywords of a ``from_table``; numbers are counted by `count` or `entities`."""
-    counts = options.get("count", options.get("entities"))
-    named = {name: options[name] for name in ("person", "rows_per_person", "most_per_row") if name in options}
-    return whom_of(**named, counts=counts, trips=options.get("trips", 1))

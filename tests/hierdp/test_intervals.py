@@ -13,12 +13,12 @@ from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, release, repa
 from hierdp import open as open_release
 from hierdp.analysis.utility import error_bound_by_nodes
 from hierdp.cli import main
+from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts import MECHANISM as COUNTS
 from hierdp.mechanisms.intervals import half_width, interval, tree_estimate
 from hierdp.mechanisms.range_query.reading import answers_in
 from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.repair.table import given_of
-from hierdp.mechanisms.tabulation.intervals import intervals as of_tables
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
@@ -130,7 +130,7 @@ def tabulated(method="GLS", noise=None, **more):
 )
 def test_the_weights_of_tables_are_those_of_least_squares(text, queries):
     made = as_written(tabulated(queries=queries))
-    source = of_tables(made)
+    source = MECHANISMS["tabulation"].intervals_of(made)
     tree, workload = source.tree, source.model.workload
     questions = Questions(made.table, made.manifest["settings"], made.regions)
     selection = questions.selection(text)
@@ -169,7 +169,7 @@ def test_least_squares_own_answers_have_the_same_errors():
 
 def of_tables_from_noise(made, texts):
     """By least squares over all regions: what a unit of noise on each answer adds to each answer."""
-    model = of_tables(made).model
+    model = MECHANISMS["tabulation"].intervals_of(made).model
     noisy, each = model.data
     weight = model.workload.by_answer(np.asarray(each, float))[model.tree.level]
     weight[weight >= 1 / FIXED] = 0  # public: no noise

@@ -115,11 +115,11 @@ MUTANTS = {
     ),
     "a key reused in odd blocks": (tabulated, "_from", reused_keys, tables),
     "--unbounded with the true total enforced": (
-        tabulation,
-        "tabulate",
+        tabulation.Tabulation,
+        "facts",
         mutant(
-            tabulation.tabulate,
-            "constraints_of(queries, places, true, unit.bounded)",
+            tabulation.Tabulation.facts,
+            "constraints_of(queries, places, true, self.bounded)",
             "constraints_of(queries, places, true, True)",
         ),
         answers("TopDown unbounded"),

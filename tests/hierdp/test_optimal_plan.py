@@ -130,7 +130,7 @@ def test_no_grid_of_splits_of_recoded_queries_has_less(method):
     asked, weight = wanted.matrix.toarray(), np.repeat([1 / 2, 2 / 6], [2, 6])
 
     def cost(split):  # by least squares with the total known: a large weight stands for its exactness
-        scale = np.repeat(split, np.diff(start)) * 0.1 * 2 / unit.squared_sensitivity()
+        scale = np.repeat(split, np.diff(start)) * 0.1 * 2 / unit.squared_sensitivity
         information = (matrix.T * scale) @ matrix + 1e9 * np.ones((12, 12))
         return float(weight @ np.einsum("ij,jk,ik->i", asked, np.linalg.inv(information), asked))
 

@@ -36,7 +36,7 @@ def help_of(mechanism):
 def test_every_option_is_described_in_python(mechanism, name):
     keyword = KEYWORDS[mechanism][name]
     assert len(keyword.option.help.split()) > 3
-    described = words(inspect.getdoc(MECHANISMS[mechanism].declaring))
+    described = words(inspect.getdoc(MECHANISMS[mechanism].kind))
     assert words(keyword.option.help) in described
 
 
@@ -93,7 +93,7 @@ def test_python_takes_what_is_declared(mechanism):
     said = str(refused.value)
     assert said.startswith(f"{mechanism} takes no no_such_option; it takes ")
     assert said.partition("it takes ")[2].split(", ") == list(keywords)
-    parameters = inspect.signature(MECHANISMS[mechanism].declaring).parameters
+    parameters = inspect.signature(MECHANISMS[mechanism].kind).parameters
     assert list(keywords) == [name for name in parameters if name not in ("source", "epsilon", "noise")]
     for name, keyword in keywords.items():
         assert keyword.default is parameters[name].default
@@ -106,7 +106,7 @@ def test_every_form_is_known():
 
 
 def test_signatures_show_plain_types():
-    shown = {name: str(inspect.signature(mechanism.declaring)) for name, mechanism in MECHANISMS.items()}
+    shown = {name: str(inspect.signature(mechanism.kind)) for name, mechanism in MECHANISMS.items()}
     assert "max_size: 'int', " in shown["group-size"]
     assert not [name for name, text in shown.items() if "Annotated" in text or "Option" in text]
 

@@ -48,11 +48,11 @@ class {name}(Mechanism[None]):
     def facts_of(self, manifest, regions, table):
         return None
 
-    def queries(self, facts, allowed):
+    def queries_of(self, facts, allowed):
         return [counts("colours", allowed.loss, 2)]
 
     def run(self, facts, allowed, measure, solve):
-        noisy = measure(self.queries(facts, allowed)[0]).answers
+        noisy = measure(self.queries_of(facts, allowed)[0]).answers
         measure.end()
         return pd.DataFrame({{"colour": ["red", "blue"], "count": noisy}}), self.settings()
 '''
@@ -186,8 +186,8 @@ def test_a_class_without_a_file_has_no_digest_and_does_not_hold(tmp_path):
 
 
 def test_an_option_of_a_subclass_cannot_hide_a_method():
-    with pytest.raises(TypeError, match="no option can have the name of a method, 'queries'"):
+    with pytest.raises(TypeError, match="no option can have the name of a method, 'unit'"):
 
         @dataclass(frozen=True, kw_only=True)
         class Clash(Mechanism[None]):
-            queries: int = 1
+            unit: int = 1

@@ -101,7 +101,7 @@ def test_a_release_keeps_its_constraints_and_checks(method, tmp_path):
 def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, monkeypatch):
     options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": "BlueDown", "queries": ["total", "detailed"]}
     made(**options).write(tmp_path / "small", report=False)
-    monkeypatch.setattr(mechanism, "MOST", 35)
+    monkeypatch.setattr(mechanism.Tabulation, "MOST_IN_MEMORY", 35)
     large = made(**options)
     assert not large.steps.in_memory
     large.write(tmp_path / "large", report=False)

@@ -309,7 +309,7 @@ class CountOfCounts(Mechanism[PublicPlaces]):
         """See `Mechanism`."""
         return {ALONE: facts.places}
 
-    def queries(self, facts: PublicPlaces, allowed: Allowed) -> list[Query]:
+    def queries_of(self, facts: PublicPlaces, allowed: Allowed) -> list[Query]:
         """See `Mechanism`: the groups by size of each level; there are none for a plan, which knows none."""
         plan, places = self.plan(facts, allowed), facts.places
         groups = np.zeros(places.tree.size, np.int64) if facts.groups is None else facts.groups

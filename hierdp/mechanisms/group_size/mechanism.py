@@ -172,7 +172,7 @@ class GroupSize(Mechanism[PublicGroups]):
         """See `Mechanism`."""
         return {ALONE: facts.places}
 
-    def queries(self, facts: PublicGroups, allowed: Allowed) -> list[Query]:
+    def queries_of(self, facts: PublicGroups, allowed: Allowed) -> list[Query]:
         """See `Mechanism`: one for each level, with its share of ε or ρ."""
         tree, levels = facts.places.tree, facts.places.levels
         losses = split(allowed.loss, len(levels), self.shares)
@@ -189,7 +189,7 @@ class GroupSize(Mechanism[PublicGroups]):
           of them and for the number of groups.
         - spends: of the levels.
         """
-        levels = [measure(query) for query in self.queries(facts, allowed)]
+        levels = [measure(query) for query in self.queries_of(facts, allowed)]
         measure.end()
         kinds = [level.answers.dtype for level in levels]
         kind = np.result_type(narrow(facts.groups or 0), *kinds)

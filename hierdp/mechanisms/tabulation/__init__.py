@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from hierdp.mechanisms.description import MechanismInfo, MethodInfo, member
 
 if TYPE_CHECKING:
-    from hierdp.mechanisms.tabulation.mechanism import from_table, loss_of, tabulate
+    from hierdp.mechanisms.tabulation.mechanism import Tabulation, tabulate
 
-__all__ = ["MECHANISM", "from_table", "loss_of", "tabulate"]
+__all__ = ["MECHANISM", "Tabulation", "tabulate"]
 
 ABOWD = "Abowd et al. 2022"
 GHAZI = "Ghazi et al. 2026"
@@ -50,6 +50,7 @@ MECHANISM = MechanismInfo(
         MethodInfo("GLS", "BlockInference", CUMINGS_MENON),
         MethodInfo("Joint", "JointTables", f"{ABOWD}, all levels at once"),
     ),
+    value="Tabulation",
     help=HELP,
 )
 

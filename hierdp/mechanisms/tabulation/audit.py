@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.mechanisms.persons import already_for_persons
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.methods import METHODS
@@ -51,9 +50,9 @@ def _table(plan: TabulationPlan, changes: Changes = (), usual: int = 20) -> Cros
 
 
 def _run(
-    data: CrossTable, noise: Noise, plan: TabulationPlan, method: str, unit: Unit = ONE_PERSON
+    data: CrossTable, noise: Noise, plan: TabulationPlan, method: str, unit: Unit = ONE_PERSON, **persons: Any
 ) -> Release:
-    return tabulate(data, plan, ZCDP, DELTA, noise, method, unit)
+    return tabulate(data, plan, ZCDP, DELTA, noise, method, unit, **persons)
 
 
 def _cases() -> Iterator[Case]:
@@ -96,7 +95,7 @@ def _visits(rows: Rows) -> CrossTable:
 
 def _run_visits(rows: Rows, noise: Noise, method: str) -> Release:
     unit = Unit(bounded=False, rows=TWO_ROWS.rows)
-    return already_for_persons(_run(_visits(rows), noise, CELLS, method, unit), TWO_ROWS)
+    return _run(_visits(rows), noise, CELLS, method, unit, person=TWO_ROWS.column)
 
 
 def _read_cases() -> Iterator[Case]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import (
     Expected,
     Largest,
@@ -21,18 +21,17 @@ from hierdp.mechanisms.expected import (
     numbers_of,
     places_of,
 )
-from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.mechanism import Planned
+from hierdp.mechanisms.option import Option
 from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import LevelQueries, level_queries, variances
 from hierdp.mechanisms.tabulation.optimal import optimal
-from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, settings_for
+from hierdp.mechanisms.tabulation.options import UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.tree_estimate import tree_model
-from hierdp.privacy.budget import check_delta, check_epsilon
 from hierdp.privacy.conversion import rho_of
 from models.arithmetic.arrays import Floats
 
@@ -50,13 +49,16 @@ NONE = (
 )
 
 
-@documented
-def expected(
-    *,
-    epsilon: float,
-    delta: shared.Delta,
-    levels: PlannedLevels = None,
-    regions: PlannedRegions = None,
+@dataclass(frozen=True, kw_only=True)
+class PlannedTabulation(Planned):
+    """The options of a plan for tables of several attributes."""
+
+    OF_THE_RELEASE: ClassVar = (
+        *("delta", "plan", "queries", "level_shares", "query_shares", "invariants", "method", "bounded"),
+    )
+
+    levels: PlannedLevels = None
+    regions: PlannedRegions = None
     attributes: Annotated[
         Sequence[str] | None,
         Option(
@@ -65,24 +67,7 @@ def expected(
             flag="--attribute",
             form="planned attributes",
         ),
-    ] = None,
-    plan: Annotated[
-        Any, Option("The plan of the release: a TOML file, or redistricting-2020.", "FILE", form="path")
-    ] = None,
-    queries: Annotated[
-        Sequence[str] | None, Option("What is measured on each level.", "NAME", flag="--query")
-    ] = None,
-    level_shares: Annotated[
-        Sequence[str] | None, Option("A level's share of the budget.", "LEVEL=SHARE", flag="--level-share")
-    ] = None,
-    query_shares: Annotated[
-        Sequence[str] | None,
-        Option("A query's share of a level's budget.", "[LEVEL:]QUERY=SHARE", flag="--query-share"),
-    ] = None,
-    invariants: Annotated[
-        Sequence[str] | None, Option("A query published as it is.", "LEVEL:QUERY", flag="--invariant")
-    ] = None,
-    method: Annotated[str, Option("TopDown, BlueDown, Joint, or GLS.", "NAME")] = "TopDown",
+    ] = None
     optimize: Annotated[
         Sequence[str] | None,
         Option(
@@ -90,58 +75,59 @@ def expected(
             "weights; `--plan-out` writes the plan.",
             "LEVEL:QUERY[=WEIGHT]",
         ),
-    ] = None,
-    largest: Largest = False,
-    bounded: shared.Bounded = True,
-    rows_per_person: RowsOfAPerson = 1,
-) -> Expected:
-    """The noise of each level and query of a tabulation; of GLS, the exact standard errors."""
-    check_epsilon(epsilon), check_delta(delta)
-    checked(method, SolverOptions(), METHODS)
-    places, unit = places_of(levels, regions), Unit(bounded, rows_per_person)
-    numbers = None if attributes is None else numbers_of(attributes, "attribute")
-    named = None if numbers is None else {name: list(map(str, range(n))) for name, n in numbers.items()}
-    if plan is None and named is None:
-        raise InputError(
-            "no attributes: give the number of categories of each (--attribute age=2), or a plan"
-        )
-    given = plan_of(plan, attributes=named, queries=queries, level_shares=level_shares,
-                    query_shares=query_shares, invariants=invariants)  # fmt: skip
-    if given.unlisted:
-        raise InputError(f"the plan lists no categories of {given.unlisted[0]!r}: give their number")
-    given.check_levels(places.levels)
-    known = Queries(given)
-    notes = list[str]()
-    if optimize:
-        best = optimal(method, known, places, unit, rho_of(epsilon, delta), optimize, largest)
-        given = plan_of({**given.as_dict(), **best.shares})
-        known, notes = Queries(given), [best.note]
-    settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
-    plan_queries = level_queries(known, places, unit, rho_of(epsilon, delta))
-    errors = _errors(known, places, plan_queries, bounded) if method in UNBIASED else None
-    by_level = {(one.level, one.query): query for one, query in plan_queries}
-    rows = list[dict[str, Any]]()
-    for level, name in enumerate(places.levels):
-        for q, query in enumerate(given.queries):
-            measured = by_level.get((level, q))
-            rows.append(
-                {
-                    "level": level,
-                    "counts_of": name,
-                    "regions": int(places.tree.level_sizes[level]),
-                    "query": query,
-                    "measured": 0 if measured is None else measured.answers,
-                    "noise_deviation": np.nan
-                    if measured is None
-                    else gaussian_deviation(measured.sensitivity, measured.loss),
-                    "standard_error": np.nan if errors is None else errors[level, q],
-                }
+    ] = None
+    largest: Largest = False
+    rows_per_person: RowsOfAPerson = 1
+
+    def expected(self, mechanism: Any) -> Expected:
+        """The noise of each level and query of a tabulation; of GLS, the exact standard errors."""
+        places, method = places_of(self.levels, self.regions), mechanism.method
+        unit = Unit(mechanism.bounded, self.rows_per_person)
+        numbers = None if self.attributes is None else numbers_of(self.attributes, "attribute")
+        named = None if numbers is None else {name: list(map(str, range(n))) for name, n in numbers.items()}
+        if mechanism.plan is None and named is None:
+            raise InputError(
+                "no attributes: give the number of categories of each (--attribute age=2), or a plan"
             )
-    notes.append(EXACT if method in UNBIASED else NONE.format(method=method))
-    written = given.as_dict() if optimize else None
-    if written is not None and numbers is not None:
-        del written["attributes"]  # only their numbers of categories are known
-    return Expected(method, frame(rows), tuple(notes), epsilon, plan=written, answers=1)
+        names = "queries", "level_shares", "query_shares", "invariants"
+        options = {name: getattr(mechanism, name) for name in names}
+        given = plan_of(mechanism.plan, attributes=named, **options)
+        if given.unlisted:
+            raise InputError(f"the plan lists no categories of {given.unlisted[0]!r}: give their number")
+        given.check_levels(places.levels)
+        rho = rho_of(mechanism.epsilon, mechanism.delta)
+        known = Queries(given)
+        notes = list[str]()
+        if self.optimize:
+            best = optimal(method, known, places, unit, rho, self.optimize, self.largest)
+            given = plan_of({**given.as_dict(), **best.shares})
+            known, notes = Queries(given), [best.note]
+        settings_for(method, known, places.levels, shares(known, places.levels, unit), places.tree.size)
+        plan_queries = level_queries(known, places, unit, rho)
+        errors = _errors(known, places, plan_queries, mechanism.bounded) if method in UNBIASED else None
+        by_level = {(one.level, one.query): query for one, query in plan_queries}
+        rows = list[dict[str, Any]]()
+        for level, name in enumerate(places.levels):
+            for q, query in enumerate(given.queries):
+                measured = by_level.get((level, q))
+                rows.append(
+                    {
+                        "level": level,
+                        "counts_of": name,
+                        "regions": int(places.tree.level_sizes[level]),
+                        "query": query,
+                        "measured": 0 if measured is None else measured.answers,
+                        "noise_deviation": np.nan
+                        if measured is None
+                        else gaussian_deviation(measured.sensitivity, measured.loss),
+                        "standard_error": np.nan if errors is None else errors[level, q],
+                    }
+                )
+        notes.append(EXACT if method in UNBIASED else NONE.format(method=method))
+        written = given.as_dict() if self.optimize else None
+        if written is not None and numbers is not None:
+            del written["attributes"]  # only their numbers of categories are known
+        return Expected(method, frame(rows), tuple(notes), mechanism.epsilon, plan=written, answers=1)
 
 
 def _errors(queries: Queries, places: Hierarchy, measured: LevelQueries, bounded: bool) -> Floats:

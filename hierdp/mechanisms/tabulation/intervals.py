@@ -27,13 +27,13 @@ from hierdp.mechanisms.intervals import (
     off,
 )
 from hierdp.mechanisms.linear_programs import Region
-from hierdp.mechanisms.tabulation.checking import queries_of, unit_of
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import noisy_answers
+from hierdp.mechanisms.tabulation.mechanism import PublicTables, Tabulation
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.table import counts_in, places_in
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED, tree_model
-from hierdp.privacy.budget import GAUSSIAN, Ledger
+from hierdp.privacy.budget import GAUSSIAN, Allowed
 from hierdp.record.step import Solving
 from hierdp.record.written import Written
 from models import BlockInference, Tree
@@ -49,28 +49,29 @@ class TabulationIntervals:
     tables.
     """
 
+    mechanism: Tabulation
+    facts: PublicTables
+    allowed: Allowed
     release: Written
 
     @property
     def tree(self) -> Tree:
         """The tree of regions."""
-        (places,) = self.release.regions.values()
-        return places.tree
+        return self.facts.places.tree
 
-    @cached_property
+    @property
     def queries(self) -> Queries:
         """The plan."""
-        return queries_of(self.release.manifest["settings"])
+        return self.facts.queries
 
     @cached_property
     def model(self) -> BlockInference:
         """Least squares over all regions; sums that are public have a variance of next to nothing."""
-        manifest, (places,) = self.release.manifest, self.release.regions.values()
-        rho = Ledger.from_dict({**manifest["budget"], "spends": []}).rho
-        unit = unit_of(manifest["settings"])
-        measured = answered(self.release, partial(noisy_answers, self.queries, places, unit, rho))
+        places, persons = self.facts.places, self.mechanism.persons
+        asking = partial(noisy_answers, self.queries, places, persons, self.allowed.loss)
         counts = counts_in(self.release.table, self.queries, places)
-        return tree_model(measured, constraints_of(self.queries, places, counts, unit.bounded))
+        constraints = constraints_of(self.queries, places, counts, self.mechanism.bounded)
+        return tree_model(answered(self.release, asking), constraints)
 
     def of(self, selection: Selection, confidence: float) -> Interval:
         """See `Intervals`."""
@@ -130,7 +131,7 @@ class TabulationIntervals:
 
     def rows(self, miss: float, together: bool, solve: Solving) -> RowIntervals:
         """See `Intervals`."""
-        (places,), table = self.release.regions.values(), self.release.table
+        places, table = self.facts.places, self.release.table
         if "standard_error" in table:
             return from_errors(self.release, miss, together, [GAUSSIAN])
         found = np.asarray(solve(LEAST_SQUARES, self.model).solution.x, float)

@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy, as_names
+from hierdp.counts.layout import Regions
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Measure, Measuring
+from hierdp.measurements.measuring import Measure
+from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
+from hierdp.mechanisms.expected import Expected
+from hierdp.mechanisms.mechanism import Mechanism, release_counts
 from hierdp.mechanisms.option import Option, documented
-from hierdp.mechanisms.persons import already_for_persons, counting, persons_of, refuse_public_total
-from hierdp.mechanisms.public import public_tables
-from hierdp.mechanisms.solver_options import SolverOptions, checked
+from hierdp.mechanisms.public import Public, public_tables
+from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.tabulation import methods
 from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
-from hierdp.mechanisms.tabulation.constraints import constraints_of
+from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
 from hierdp.mechanisms.tabulation.contradiction import explaining
+from hierdp.mechanisms.tabulation.expected import PlannedTabulation
 from hierdp.mechanisms.tabulation.lookahead import refuse_dead_ends
-from hierdp.mechanisms.tabulation.measure import noisy_answers
-from hierdp.mechanisms.tabulation.options import METHODS, refuse_unused, settings_for
+from hierdp.mechanisms.tabulation.measure import level_queries, noisy_answers
+from hierdp.mechanisms.tabulation.options import METHODS, UNBIASED, refuse_unused, settings_for
 from hierdp.mechanisms.tabulation.plan import TabulationPlan, plan_of
 from hierdp.mechanisms.tabulation.problem import Constraints
 from hierdp.mechanisms.tabulation.queries import Queries
 from hierdp.mechanisms.tabulation.solving import solving_of
-from hierdp.mechanisms.tabulation.table import table_of
-from hierdp.privacy.budget import Ledger, check_delta, check_epsilon
-from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.loss import Loss
-from hierdp.privacy.noise import ExactNoise, Noise
-from hierdp.privacy.whom import whom_of
+from hierdp.mechanisms.tabulation.table import REGION, counts_in, table_of
+from hierdp.mechanisms.unit import PrivacyUnit
+from hierdp.privacy.budget import Allowed
+from hierdp.privacy.noise import Noise
+from hierdp.record.compare import shape_of_regions
 from hierdp.record.files import ALONE
 from hierdp.record.release import Release
-from hierdp.record.spool import Steps
 from hierdp.record.step import Solving
 from hierdp.tables.axes import Axis
-from hierdp.tables.persons import Persons
 from hierdp.tables.tabulated import CrossTable, cross_table
+from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,17 +52,33 @@ TOGETHER, CELLS = "cells_of_a_step", 30_000
 """A setting of releases whose steps have several families, and its value. By a chosen or limited solver, each
 family has a step."""
 
-MOST = 400_000
-"""Solved steps with more variables in all are saved at once, not kept in memory."""
+
+@dataclass(frozen=True, eq=False)
+class PublicTables:
+    """What is public of tables of attributes.
+
+    - constraints: invariants, bounds and structural zeros; of tables with a public total, that total, too.
+      None in questions about intervals.
+    - together: families with up to this many cells in all are one step.
+    """
+
+    places: Hierarchy
+    queries: Queries
+    constraints: Constraints | None = None
+    together: int = 0
 
 
 @documented
-def from_table(
-    source: Any,
-    *,
-    epsilon: float,
-    delta: shared.Delta,
-    noise: Noise | None = None,
+@dataclass(frozen=True, kw_only=True)
+class Tabulation(Mechanism[PublicTables]):
+    """Release tables of attributes that satisfy public constraints and add up over the regions.
+
+    A release has a row for each region and cell with a positive count; of GLS, for every region and cell,
+    with its standard error.
+    """
+
+    epsilon: float
+    delta: shared.Delta
     attributes: Annotated[
         Sequence[str] | None,
         Option(
@@ -69,7 +88,7 @@ def from_table(
             "NAME[=CATEGORIES]",
             flag="--attribute",
         ),
-    ] = None,
+    ] = None
     attributes_from_data: Annotated[
         bool,
         Option(
@@ -78,18 +97,18 @@ def from_table(
             "release warns of it.",
             flag="--attribute-from-data",
         ),
-    ] = False,
-    levels: shared.Levels = None,
-    regions: shared.Regions = None,
-    region: shared.Region = None,
-    regions_from_data: shared.RegionsFromData = False,
-    root: shared.Root = "all",
-    count: shared.Count = None,
-    unknown: shared.Unknown = None,
-    person: shared.Person = None,
-    rows_per_person: shared.RowsPerPerson = None,
-    most_per_row: shared.MostPerRow = None,
-    bounded: shared.Bounded = True,
+    ] = False
+    levels: shared.Levels = None
+    regions: shared.Regions = None
+    region: shared.Region = None
+    regions_from_data: shared.RegionsFromData = False
+    root: shared.Root = "all"
+    count: shared.Count = None
+    unknown: shared.Unknown = None
+    person: shared.Person = None
+    rows_per_person: shared.RowsPerPerson = None
+    most_per_row: shared.MostPerRow = None
+    bounded: shared.Bounded = True
     plan: Annotated[
         Any,
         Option(
@@ -98,7 +117,7 @@ def from_table(
             "FILE",
             form="path",
         ),
-    ] = None,
+    ] = None
     queries: Annotated[
         Sequence[str] | None,
         Option(
@@ -107,7 +126,7 @@ def from_table(
             "NAME",
             flag="--query",
         ),
-    ] = None,
+    ] = None
     level_shares: Annotated[
         Sequence[str] | None,
         Option(
@@ -116,7 +135,7 @@ def from_table(
             "LEVEL=SHARE",
             flag="--level-share",
         ),
-    ] = None,
+    ] = None
     query_shares: Annotated[
         Sequence[str] | None,
         Option(
@@ -125,7 +144,7 @@ def from_table(
             "[LEVEL:]QUERY=SHARE",
             flag="--query-share",
         ),
-    ] = None,
+    ] = None
     invariants: Annotated[
         Sequence[str] | None,
         Option(
@@ -134,7 +153,7 @@ def from_table(
             "LEVEL:QUERY",
             flag="--invariant",
         ),
-    ] = None,
+    ] = None
     bounds: Annotated[
         Sequence[str] | None,
         Option(
@@ -143,7 +162,7 @@ def from_table(
             "LEVEL:QUERY:LOWER..UPPER",
             flag="--bound",
         ),
-    ] = None,
+    ] = None
     zeros: Annotated[
         Sequence[str] | None,
         Option(
@@ -152,7 +171,7 @@ def from_table(
             "NAME=CATEGORY,…",
             flag="--zero",
         ),
-    ] = None,
+    ] = None
     passes: Annotated[
         Sequence[str] | None,
         Option(
@@ -161,13 +180,13 @@ def from_table(
             "QUERIES",
             flag="--pass",
         ),
-    ] = None,
+    ] = None
     rounding: Annotated[
         Sequence[str] | None,
         Option(
             "A query whose answers rounding keeps near the fractional ones. Default: the method's.", "NAME"
         ),
-    ] = None,
+    ] = None
     method: Annotated[
         str,
         Option(
@@ -176,83 +195,198 @@ def from_table(
             "are few cells. BlueDown and GLS take no recoded queries.",
             "NAME",
         ),
-    ] = "TopDown",
-    backend: Annotated[str | None, Option("Solver; see `hierdp solvers`. Default: fast.", "NAME")] = None,
-    time_limit: shared.TimeLimit = None,
-) -> Release:
-    """Release tables of attributes by region: `hierdp.tables.tabulated.cross_table`, then `tabulate`."""
-    solver = SolverOptions(backend, time_limit)
-    checked(method, solver, METHODS)  # before reading the table, which may be large
-    check_delta(delta)
-    persons = persons_of(person, rows_per_person, most_per_row, count)
-    unit = unit_of(persons, bounded)
-    given = _plan(
-        plan,
-        attributes=attributes,
-        queries=queries,
-        level_shares=level_shares,
-        query_shares=query_shares,
-        invariants=invariants,
-        bounds=bounds,
-        zeros=zeros,
-        passes=passes,
-        rounding=rounding,
-    )
-    if (levels is None) == (regions is None) or (regions is None) != (region is None):
-        raise InputError("give the regions by `levels`, or by both `regions` and `region`")
-    axis = Axis.of(levels) if levels is not None else Axis(regions, as_names(region or ()))
-    names = ("root", *axis.levels) if regions is None else regions.levels
-    given.check_levels(names)
-    public = public_tables(regions, regions_from_data, given.unlisted, attributes_from_data)
-    if not given.unlisted:
-        known = Queries(given)
-        _refuse_unfit(method, known, names, unit, None if regions is None else regions.tree.size)
-    data = cross_table(
-        source,
-        axis=axis,
-        attributes=given.attributes,
-        count=count,
-        root=root,
-        unknown=unknown,
-        persons=persons,
-    )
-    made = tabulate(data, given, epsilon, delta, noise, method, unit, solver)
-    return public.of(counting(already_for_persons(made, persons), count))
+    ] = "TopDown"
+    backend: Annotated[str | None, Option("Solver; see `hierdp solvers`. Default: fast.", "NAME")] = None
+    time_limit: shared.TimeLimit = None
 
+    NAME: ClassVar = "tabulation"
+    METHODS: ClassVar = METHODS
+    SETTINGS: ClassVar = ("plan", "backend")
+    BY_ROW: ClassVar = False
+    OF_THE_REPAIR: ClassVar = ("backend", "time_limit")
+    FOLLOWS: ClassVar = (TOGETHER,)
+    MOST_IN_MEMORY: ClassVar = 400_000
+    MOST_SIMULATED: ClassVar = 10_000
+    PLANNED: ClassVar = PlannedTabulation
 
-def loss_of(
-    *,
-    epsilon: float,
-    delta: float,
-    bounded: bool = True,
-    person: str | None = None,
-    rows_per_person: int | None = None,
-    most_per_row: int | None = None,
-    count: str | None = None,
-    **_: Any,
-) -> Loss:
-    """The most that `from_table` costs with these options; other options do not matter."""
-    unit = unit_of(persons_of(person, rows_per_person, most_per_row, count), bounded)
-    whom = whom_of(person, rows_per_person, most_per_row, count)
-    return Loss.of(whom, rho=rho_of(check_epsilon(epsilon), check_delta(delta)), replaces=unit.bounded)
+    @staticmethod
+    def shape(table: Any, manifest: Mapping[str, Any], regions: Regions, /) -> str:
+        """See `Mechanism`: also what is wrong with the plan's public constraints."""
+        settings, unbiased = manifest["settings"], manifest["mechanism"] in UNBIASED
+        queries = Queries(plan_of(settings["plan"]))
+        columns = [*REGION, *queries.plan.attributes, "count", *(["standard_error"] if unbiased else [])]
+        if wrong := shape_of_regions(table, settings, regions, columns):
+            return wrong
+        (places,) = regions.values()
+        if unbiased:
+            return ""
+        try:
+            counts = counts_in(table, queries, places)
+            if any(held[:, queries.zeros].any() for held in counts):
+                return "a cell is positive that is a structural zero of the plan"
+            return broken_bounds(queries, places, counts, "total" in settings)
+        except InputError as why:
+            return str(why)
 
+    @cached_property
+    def whole_plan(self) -> TabulationPlan:
+        """The plan of the file, with the options in place of its entries."""
+        if isinstance(self.plan, TabulationPlan):
+            return self.plan
+        if self.plan is None and self.attributes is None:
+            columns = "name the columns of categories (`attributes`), or a plan (`plan`)"
+            raise InputError(f"no attributes: {columns}")
+        names = "attributes", "queries", "level_shares", "query_shares", "invariants", "bounds", "zeros"
+        return plan_of(self.plan, **{name: getattr(self, name) for name in (*names, "passes", "rounding")})
 
-def unit_of(persons: Persons | None, bounded: bool) -> Unit:
-    """Whom the guarantee protects.
+    @property
+    def solving(self) -> Solving:
+        """See `Mechanism`."""
+        return solving_of(self.solver)
 
-    Raises `InputError` if persons have several rows and the total is public, which joining or leaving
-    changes.
-    """
-    if persons is None:
-        return Unit(bounded)
-    refuse_public_total(persons, bounded)
-    return Unit(False, persons.rows)
+    @property
+    def unit(self) -> PrivacyUnit:
+        """See `Mechanism`: a person; sensitivities are theirs. The relation names the invariants."""
+        names = "person", "rows_per_person", "most_per_row"
+        persons: dict[str, Any] = {name: getattr(self, name) for name in names}
+        unit = PrivacyUnit.of(
+            **persons, counts=self.count, replaced=self.bounded, distinct=False, by_row=False
+        )
+        if self.plan is None and self.attributes is None:
+            return unit
+        return replace(unit, relation=Unit(self.bounded, unit.rows).neighbours(self.whole_plan.invariants))
 
+    @property
+    def persons(self) -> Unit:
+        """The same, as queries take it."""
+        return Unit(self.bounded, self.unit.rows)
 
-def _plan(plan: str | Path | Mapping[str, Any] | None, **options: Any) -> TabulationPlan:
-    if plan is None and options["attributes"] is None:
-        raise InputError("no attributes: name the columns of categories (`attributes`), or a plan (`plan`)")
-    return plan_of(plan, **options)
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
+        """See `Mechanism`."""
+        settings, rows = manifest["settings"], manifest["settings"].get("rows_a_person", 1)
+        unit: dict[str, Any] = {"bounded": "total" in settings}
+        if rows > 1:
+            unit |= {"person": "a person", "rows_per_person": rows}
+        return super().of(manifest, **{**unit, **changes})
+
+    @property
+    def together(self) -> int:
+        """How many cells a step may have: those of one family, if a solver is chosen, or limited in time."""
+        return CELLS if self.method in ("TopDown", "BlueDown") and self.solver == SolverOptions() else 0
+
+    def settings(self) -> dict[str, Any]:
+        """See `Mechanism`."""
+        return {**super().settings(), **({TOGETHER: self.together} if self.together else {})}
+
+    def lists(self) -> Public:
+        """See `Mechanism`."""
+        plan, regions = self.whole_plan, self.regions
+        if (self.levels is None) == (regions is None) or (regions is None) != (self.region is None):
+            raise InputError("give the regions by `levels`, or by both `regions` and `region`")
+        names = ("root", *self.axis.levels) if regions is None else regions.levels
+        plan.check_levels(names)
+        public = public_tables(regions, self.regions_from_data, plan.unlisted, self.attributes_from_data)
+        if not plan.unlisted:
+            self.refuse_unfit(Queries(plan), names, None if regions is None else regions.tree.size)
+        return Public({**self.published_answers, **public.words}, public.settings)
+
+    @property
+    def published_answers(self) -> dict[str, str]:
+        """The invariants, for the manifest's `taken_as_public`."""
+        invariants = ", ".join(":".join(pair) for pair in self.whole_plan.invariants)
+        return {"invariants": invariants} if invariants else {}
+
+    @property
+    def axis(self) -> Axis:
+        """The columns of regions."""
+        return (
+            Axis.of(self.levels)
+            if self.levels is not None
+            else Axis(self.regions, as_names(self.region or ()))
+        )
+
+    def refuse_unfit(self, queries: Queries, levels: Sequence[str], regions: int | None) -> None:
+        """Refuse a plan that the method does not take, or does not use."""
+        measured = shares(queries, levels, self.persons)
+        settings_for(self.method, queries, levels, measured, regions)
+        refuse_unused(self.method, queries, measured)
+
+    def check_measured(self, settings: Mapping[str, Any]) -> None:
+        """See `Mechanism`."""
+        queries = Queries(self.whole_plan)
+        refuse_unused(self.method, queries, shares(queries, settings["levels"], self.persons))
+
+    def read(self, source: Any) -> CrossTable:
+        """See `Mechanism`."""
+        return cross_table(
+            source,
+            axis=self.axis,
+            attributes=self.whole_plan.attributes,
+            count=self.count,
+            root=self.root,
+            unknown=self.unknown,
+            persons=self.unit.enforced,
+        )
+
+    def facts(self, data: CrossTable) -> tuple[PublicTables, list[Ints]]:
+        """See `Mechanism`; the true histograms of each level have shape (regions of the level, cells)."""
+        places, plan = data.hierarchy, self.whole_plan.with_categories(data.categories)
+        plan.check_levels(places.levels)
+        queries, tree = Queries(plan), places.tree
+        _refuse_zeros(queries, data)
+        self.refuse_unfit(queries, places.levels, tree.size)
+        true = _by_level(places, data.counts)
+        constraints = constraints_of(queries, places, true, self.bounded)
+        refuse_dead_ends(self.method, queries.workload, constraints, places)
+        return PublicTables(places, queries, constraints, self.together), true
+
+    def facts_of(self, manifest: Mapping[str, Any], regions: Regions, table: Any) -> PublicTables:
+        """See `Mechanism`; the invariants are those of the table, which publishes them."""
+        (places,), queries, constraints = regions.values(), Queries(self.whole_plan), None
+        if table is not None:
+            constraints = constraints_of(queries, places, counts_in(table, queries, places), self.bounded)
+        return PublicTables(places, queries, constraints, manifest["settings"].get(TOGETHER, 0))
+
+    def regions_of(self, facts: PublicTables) -> Regions:
+        """See `Mechanism`."""
+        return {ALONE: facts.places}
+
+    def truth_of(self, facts: PublicTables, table: Any) -> list[Ints]:
+        """See `Mechanism`."""
+        return _by_level(facts.places, counts_in(table, facts.queries, facts.places)[-1])
+
+    def queries_of(self, facts: PublicTables, allowed: Allowed) -> list[Query]:
+        """See `Mechanism`."""
+        return [query for _, query in level_queries(facts.queries, facts.places, self.persons, allowed.loss)]
+
+    def run(
+        self, facts: PublicTables, allowed: Allowed, measure: Measure, solve: Solving
+    ) -> tuple[DataFrame, dict[str, Any]]:
+        """See `Mechanism`: measure every level, then make the noisy answers into tables."""
+        queries, places, persons = facts.queries, facts.places, self.persons
+        how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, persons))
+        how = replace(how, together=facts.together)
+        noisy = noisy_answers(queries, places, persons, allowed.loss, measure)
+        assert facts.constraints is not None
+        counts, errors = methods.METHODS[self.method](noisy, facts.constraints, how, solve)
+        return table_of(queries, places, counts, errors), {
+            "levels": list(places.levels),
+            "plan": queries.plan.as_dict(),
+            **({"total": int(np.rint(counts[0].sum()))} if self.bounded else {}),
+            **({} if persons.rows == 1 else {"rows_a_person": persons.rows}),
+            **({} if self.backend is None else {"backend": self.backend}),
+            **({TOGETHER: facts.together} if facts.together else {}),
+        }
+
+    def explaining(self) -> AbstractContextManager[Any]:
+        """See `Mechanism`."""
+        return explaining()
+
+    def expected(self, planned: PlannedTabulation) -> Expected:
+        """See `Mechanism`; the categories of the attributes may be numbers only."""
+        self.chosen, Allowed.of(self.epsilon, self.delta)
+        return planned.expected(self)
 
 
 def tabulate(
@@ -264,110 +398,28 @@ def tabulate(
     method: str = "TopDown",
     unit: Unit = ONE_PERSON,
     solver: SolverOptions | None = None,
+    person: str | None = None,
 ) -> Release:
-    """Release noisy tables of every region that satisfy public constraints and add up over the regions.
+    """A release of true counts in memory by a plan; see `Tabulation`.
 
-    Parameters
-    ----------
-    data : CrossTable
-        True counts.
-    plan : TabulationPlan
-        The queries, their shares of the budget, invariants, bounds and structural zeros.
-    epsilon, delta : float
-        Converted to ρ-zCDP.
-    noise : Noise, optional
-        Exact noise by default; `SimulatedNoise` for experiments makes the release not private.
-    method : str
-        One of `METHODS`.
-    unit : Unit
-        Whom the guarantee protects. Default: a person is replaced by another, so the total is public.
-    solver : SolverOptions, optional
-        The solver and its time limit.
-
-    Returns
-    -------
-    Release
-        A row for each region and cell with a positive count; of "GLS", for every region and cell, with its
-        standard error.
-
-    Raises
-    ------
-    InputError
-        If ε or δ is out of range, the plan does not fit the data, or its constraints contradict each other.
-    NotSolved
-        If the constraints exclude each other in other ways, or the chosen solver fails or runs out of time.
+    - unit: whom the guarantee protects. Default: a person is replaced by another, so the total is public.
+    - person: the column that named the persons, if they have several rows.
     """
-    epsilon, delta, solver = check_epsilon(epsilon), check_delta(delta), solver or SolverOptions()
-    checked(method, solver, METHODS)
-    places = data.hierarchy
-    plan = plan.with_categories(data.categories)
-    plan.check_levels(places.levels)
-    queries, tree = Queries(plan), places.tree
-    _refuse_zeros(queries, data)
-    _refuse_unfit(method, queries, places.levels, unit, tree.size)
-    everywhere = np.asarray(tree.sum_up(data.counts), np.int64)
-    true = [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
-    constraints = constraints_of(queries, places, true, unit.bounded)
-    refuse_dead_ends(method, queries.workload, constraints, places)
-    measure, steps = Measuring(true, noise or ExactNoise()), Steps(solving_of(solver), MOST)
-    del everywhere, true  # `measure` forgets the true counts as soon as all is measured
-    rho = rho_of(epsilon, delta)
-    with explaining():
-        table, settings = released_tables(
-            *(queries, places, unit, rho, constraints, measure, steps, method),
-            solver.backend,
-            together_of(method, solver),
-        )
-    found = measure.measurements
-    ledger = Ledger(epsilon, delta, unit.neighbours(plan.invariants), found.spends)
-    made = Release(method, table, ledger, steps.kept, settings, regions={ALONE: places}, measurements=found)
-    if plan.invariants:
-        made = made.taking_as_public(invariants=", ".join(":".join(one) for one in plan.invariants))
-    return made
+    solver = solver or SolverOptions()
+    persons: dict[str, Any] = {}
+    if person is not None or unit.rows > 1:
+        persons = {"person": person or "a person", "rows_per_person": unit.rows}
+    mechanism = Tabulation(
+        epsilon=epsilon, delta=delta, plan=plan, method=method, bounded=unit.bounded,
+        backend=solver.backend, time_limit=solver.time_limit, **persons,
+    )  # fmt: skip
+    return release_counts(mechanism, data, noise).taking_as_public(**mechanism.published_answers)
 
 
-def released_tables(
-    queries: Queries,
-    places: Hierarchy,
-    unit: Unit,
-    rho: float,
-    constraints: Constraints,
-    measure: Measure,
-    solve: Solving,
-    method: str,
-    backend: str | None = None,
-    together: int = 0,
-) -> tuple[DataFrame, dict[str, Any]]:
-    """Measure every level, then make the noisy answers into tables: a release, without its record.
-
-    Names in the table are categories.
-
-    - constraints: public facts: invariants, bounds and structural zeros; of tables with a public total, that
-      total, too.
-    - measure: answers queries about the true histograms of each level, shape (regions of the level, cells).
-    - together: families with up to this many cells in all are one step.
-    """
-    how = settings_for(method, queries, places.levels, shares(queries, places.levels, unit))
-    how = replace(how, together=together)
-    run = methods.METHODS[method]
-    counts, errors = run(noisy_answers(queries, places, unit, rho, measure), constraints, how, solve)
-    settings = settings_of(places, queries.plan, unit, int(np.rint(counts[0].sum())), backend)
-    settings |= {TOGETHER: together} if together else {}
-    return table_of(queries, places, counts, errors), settings
-
-
-def together_of(method: str, solver: SolverOptions) -> int:
-    """How many cells a step may have: those of one family, if a solver is chosen, or limited in time."""
-    return CELLS if method in ("TopDown", "BlueDown") and solver == SolverOptions() else 0
-
-
-def _refuse_unfit(
-    method: str, queries: Queries, levels: Sequence[str], unit: Unit, regions: int | None
-) -> None:
-    """Refuse a plan that the method does not take, or does not use."""
-    measured = shares(queries, levels, unit)
-    settings_for(method, queries, levels, measured, regions)
-    refuse_unused(method, queries, measured)
+def _by_level(places: Hierarchy, counts: Ints) -> list[Ints]:
+    tree = places.tree
+    everywhere = np.asarray(tree.sum_up(counts), np.int64)
+    return [everywhere[tree.nodes_of(level)] for level in range(tree.depth + 1)]
 
 
 def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
@@ -378,16 +430,3 @@ def _refuse_zeros(queries: Queries, data: CrossTable) -> None:
             raise InputError(
                 f"a row has {named}, a structural zero of the plan: fix the row, or leave out the zero"
             )
-
-
-def settings_of(
-    places: Hierarchy, plan: TabulationPlan, unit: Unit, total: int, backend: str | None
-) -> dict[str, Any]:
-    """The settings for the manifest."""
-    return {
-        "levels": list(places.levels),
-        "plan": plan.as_dict(),
-        **({"total": total} if unit.bounded else {}),
-        **({} if unit.rows == 1 else {"rows_a_person": unit.rows}),
-        **({} if backend is None else {"backend": backend}),
-    }

@@ -243,7 +243,7 @@ class TopDown(Mechanism[Axes]):
         """The axis that each level refines."""
         return refinements(facts.data, self.first)
 
-    def queries(self, facts: Axes, allowed: Allowed) -> list[Query]:
+    def queries_of(self, facts: Axes, allowed: Allowed) -> list[Query]:
         """See `Mechanism`: all possible nodes of each level; `run` measures those below positive counts."""
         data, order, unit = facts.data, self.order(facts), self.unit
         reached = depths_of(data.axes, order)
@@ -345,7 +345,7 @@ class TopDown(Mechanism[Axes]):
                 f"{' × '.join(map(str, shape))} = {math.prod(shape):,}; at most {MOST_CELLS:,} are allowed. "
                 "Choose another method, or coarser regions"
             )
-        (query,) = self.queries(facts, allowed)
+        (query,) = self.queries_of(facts, allowed)
         measured = measure(query)
         measure.end()
         positions, counts = measured.positions, measured.answers
@@ -365,7 +365,7 @@ class TopDown(Mechanism[Axes]):
 
     def parts_of_variances(self, facts: Axes) -> Floats:
         """See `Mechanism`: those of least squares level by level."""
-        levels = self.queries(facts, self.allowed)[-len(self.order(facts)) :]
+        levels = self.queries_of(facts, self.allowed)[-len(self.order(facts)) :]
         parts = parts_of_variances([1, *(query.answers for query in levels)])
         return parts[self.bounded :, self.bounded :]
 
@@ -376,7 +376,7 @@ class TopDown(Mechanism[Axes]):
 
     def planned_rows(self, facts: Axes, allowed: Allowed, planned: PlannedTopDown) -> list[dict[str, Any]]:
         """See `Mechanism`; with a bound on the error of a level's counts."""
-        data, asked = facts.data, self.queries(facts, allowed)
+        data, asked = facts.data, self.queries_of(facts, allowed)
         reached = depths_of(data.axes, self.order(facts))
         names = [level_name(data, depths) if level else "total" for level, depths in enumerate(reached)]
         if self.chosen.model is None:
@@ -401,7 +401,7 @@ class TopDown(Mechanism[Axes]):
     def planned_notes(self, facts: Axes, planned: PlannedTopDown) -> Sequence[str]:
         """See `Mechanism`."""
         if self.chosen.model is None:
-            hidden = self.queries(facts, self.allowed)[0].threshold
+            hidden = self.queries_of(facts, self.allowed)[0].threshold
             return [UNBIASED if hidden is None else DROPPED.format(least=hidden.least)]
         why = f"{self.method}, whose answers are not of least Chebyshev distance"
         bound = NO_BOUND.format(why=why if self.bounded else "a noisy total")
