@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,36 +67,44 @@ class _Both:
         self.changes: list[Change] = []
 
     def __call__(self, query: Query) -> Measurement:
-        measured = self._measure(query)
-        self._note(query, measured.answers)
+        own, other = self._true(query)
+        measured = self._measure(replace(query, of=lambda _: own))
+        self._note(query, own, other, measured.answers)
         return measured
 
     def each(self, query: Query, sizes: Iterable[int]) -> Iterator[Ints]:
-        self._note(query, None)
-        return self._measure.each(query, sizes)
+        own, other = self._true(query)
+        self._note(query, own, other, None)
+        return self._measure.each(replace(query, of=lambda _: own), sizes)
 
     def end(self) -> None:
         self._measure.end()
 
-    def _note(self, query: Query, answers: Ints | None) -> None:
+    def _true(self, query: Query) -> tuple[Any, Any]:
+        """The true answers of both tables, each asked once: what they are may follow from earlier queries."""
         pair = query.of(self._truth), query.of(self._neighbour)
+        return (list(pair[0]), list(pair[1])) if query.in_parts else pair
+
+    def _note(self, query: Query, own: Any, other: Any, answers: Ints | None) -> None:
         if query.threshold is not None:
-            change = _of_sparse(*pair)
+            change = _of_sparse(own, other)
         elif query.noise == CHOICE and query.in_sequence:
             assert answers is not None
-            made = [answers[:number] for number in range(answers.size)]
-            change = max((_largest(pair[0](before), pair[1](before)) for before in made), default=0.0)
+            made = [answers[:number].tolist() for number in range(answers.size)]
+            change = max((_largest(own(before), other(before)) for before in made), default=0.0)
         elif query.noise == CHOICE:
-            change = max((_largest(*scores) for scores in zip(*pair, strict=True)), default=0.0)
+            change = max((_largest(*scores) for scores in zip(own, other, strict=True)), default=0.0)
         elif query.splits is not None:
-            change = _largest(*pair)
+            change = _largest(own, other)
         else:
-            flat = [np.concatenate([np.ravel(part) for part in side]) if query.in_parts else np.ravel(side)
-                    for side in pair]  # fmt: skip
-            away = np.abs(flat[0].astype(np.int64) - flat[1].astype(np.int64))
-            squares = int((away**2).sum())
-            change = math.sqrt(squares) if query.noise == GAUSSIAN else float(away.sum())
+            away = np.abs(_flat(own, query) - _flat(other, query))
+            change = math.sqrt(int((away**2).sum())) if query.noise == GAUSSIAN else float(away.sum())
         self.changes.append(Change(query.name, change, float(query.sensitivity)))
+
+
+def _flat(answers: Any, query: Query) -> Ints:
+    parts = [np.ravel(part) for part in (answers if query.in_parts else [answers])]
+    return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
 
 
 def _largest(scores: Ints, others: Ints) -> float:

@@ -58,9 +58,11 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 @click.option("--repair", metavar="NAME",
               help="For releases of range-query: least squares, non-negative or whole.")  # fmt: skip
 @click.option("--merge", metavar="NAME", help="For releases of count-of-counts: weighted, plain or at once.")
-@click.option("--backend", metavar="NAME", help="For releases of group-size and tabulation: the solver.")
+@click.option(
+    "--backend", metavar="NAME", help="For releases of group-size, top-down and tabulation: the solver."
+)
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-              help="For releases of group-size and tabulation: seconds for each step.")  # fmt: skip
+              help="For releases of group-size, top-down, tabulation: seconds for each step.")  # fmt: skip
 @click.option("--root", metavar="NAME",
               help="Name of the region above all others. Default: all.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,
