@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.certificate import Witness
-from models.programs.terms import INFINITY, Rows
+from models.programs.terms import INFINITY
 from models.workload import Workload
 
 LATER = {"later": True}
@@ -127,88 +126,11 @@ class OfChildren:
         return f"cell {cell}" if self.offsets is None else f"parent {problem}, cell {cell}"
 
     @property
-    def answer_size(self) -> int:
-        """How many numbers an answer holds: one for each child and cell."""
-        return self.children * self.workload.cells
-
-    @property
     def sides(self) -> tuple[Array, Array]:
         """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
         if self.rules is None:
             return np.zeros((self.children, 0)), np.zeros((self.children, 0))
         return np.asarray(self.lower), np.asarray(self.upper)
-
-    def rows(self, measured: Ints) -> list[Rows]:
-        """The rows of a program: sums of the parent's cells, rules, and answers.
-
-        - measured: the positions, among all children's answers, of those that have a variable after the
-          histograms.
-        """
-        children, cells = self.shape
-        others, size = measured.size, self.answer_size + measured.size
-        found = []
-        if self.parent is not None:
-            pairs = zip(self.cuts[:-1].tolist(), self.cuts[1:].tolist(), strict=True)
-            places = np.arange(self.answer_size).reshape(self.shape)
-            columns = np.concatenate([places[a:b].T.ravel() for a, b in pairs])
-            counted = np.asarray(np.repeat(np.diff(self.cuts), cells))
-            sums, parent = _sums(columns, counted, size), self.parents.ravel()
-            found.append(Rows("parent", sums, parent, parent))
-        if self.rules is not None:
-            sums = _sums(*self._cells_of(self.rules, np.arange(children * self.rules.size)), size)
-            lower, upper = self.sides
-            found.append(Rows("rules", sums, lower.ravel(), upper.ravel()))
-        columns, counted = self._cells_of(self.workload, measured)
-        ends = np.cumsum(counted)
-        columns = np.insert(columns, ends, self.answer_size + np.arange(others))
-        link = _sums(columns, counted + 1, size)
-        link.data[ends + np.arange(others)] = -1
-        return [*found, Rows("queries", link, *np.zeros((2, others)))]
-
-    def _cells_of(self, sums: Workload, places: Ints) -> tuple[Ints, Ints]:
-        """The cells of some sums, among those of all children; and the number of cells of each sum."""
-        child = places // sums.size if sums.size else places
-        answer = places - child * sums.size
-        begin, counted = sums.matrix.indptr[answer], sums.counted[answer]
-        first = np.cumsum(counted) - counted
-        at = np.arange(counted.sum()) + np.repeat(begin - first, counted)
-        return sums.matrix.indices[at] + np.repeat(child * self.workload.cells, counted), counted
-
-    def all_variables(self, x: Array, measured: Ints) -> Array:
-        """The histograms, then the measured answers, as in `rows`."""
-        return np.concatenate([x.ravel(), self.workload.answers(x).ravel()[measured]])
-
-    def split_prices(self, prices: Array, measured: Ints) -> dict[str, Array]:
-        """Prices of `rows` by name: ``prices`` of the parent's cells, ``rules``, and ``answers``."""
-        cells = 0 if self.parent is None else self.problems * self.workload.cells
-        rules = 0 if self.rules is None else self.rules.size
-        parent, charge, slope = np.split(prices, [cells, cells + self.children * rules])
-        answers = np.zeros(self.children * self.workload.size, prices.dtype)
-        answers[measured] = slope
-        return {
-            "prices": parent.reshape(self.price_shape) if cells else np.zeros(self.price_shape, np.int64),
-            "rules": charge.reshape(self.children, rules),
-            "answers": answers.reshape(self.children, self.workload.size),
-        }
-
-    def broken_sums(self, x: Array, slack: float) -> list[str]:
-        """The parent's cells to which the children do not sum, and the rules that they break."""
-        found = []
-        x = exact.widened(x, max(self.shape))
-        if self.parent is not None:
-            sums, parent = exact.comparable(self.by_problem(x), self.parents)
-            if sums.dtype == object:  # differences of Python numbers and floats would be rounded
-                parent = exact.fractions(parent)
-            for k, j in np.argwhere(np.abs(sums - parent) > slack):
-                where = self.named_cell(k, j)
-                found.append(f"parent: {where}: the children sum to {sums[k, j]}, not {parent[k, j]}")
-        if self.rules is not None:
-            held, (lower, upper) = self.rules.answers(x), self.sides
-            (low, at), (high, _) = exact.comparable(lower, held), exact.comparable(upper, held)
-            for c, i in np.argwhere((at < low - slack) | (at > high + slack)):
-                which = f"rules: child {c}, {rule_name(self.rules, i)}"
-                found.append(f"{which}: {held[c, i]}, not in {lower[c, i]} … {upper[c, i]}")
-        return found
 
 
 def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
@@ -257,9 +179,3 @@ def bounds_of(
 def rule_name(rules: Workload, i: int) -> str:
     """The name of rule i: its query, and its place among that query's answers."""
     return rules.named(i)
-
-
-def _sums(columns: Ints, counted: Ints, size: int) -> scipy.sparse.csr_matrix:
-    """A 0/1 matrix by the columns of its ones, row by row, and the number of ones in each row."""
-    starts = np.concatenate([[0], np.cumsum(counted)])
-    return scipy.sparse.csr_matrix((np.ones(columns.size), columns, starts), shape=(counted.size, size))

@@ -209,11 +209,6 @@ def shares_note(shares: Sequence[float]) -> str:
     return "Optimized, and proved; for the release: " + " ".join(f"--share {share:.4g}" for share in shares)
 
 
-def shares_plan(shares: Sequence[float] | None, optimize: Sequence[float] | None) -> dict[str, Any] | None:
-    """The optimal plan, as options of the release; None if none was asked for."""
-    return None if optimize is None or shares is None else {"shares": list(shares)}
-
-
 PlannedLevels = Annotated[
     Sequence[str] | None,
     Option(

@@ -40,14 +40,6 @@ class Rounding(NamedTuple):
         """With a further error."""
         return Rounding(self.error + error if error == error else math.inf, self.unit)
 
-    def of_whole(self, count: int, heaviest: float, largest: float, steepest: float) -> Rounding:
-        """For whole answers: no tolerance, and each of `count` minima may be rounded the wrong way.
-
-        That costs at most 2w times what the minimum over the reals is wrong by.
-        """
-        wrong = count * 8 * UNIT * (heaviest * largest + steepest)
-        return self.plus(wrong)
-
 
 def reach(*arrays: Array | None) -> float:
     """The largest absolute value in these arrays of numbers, as a float; 0 if there are none."""
