@@ -73,7 +73,8 @@ class Mechanism(Generic[Facts]):
     NAME: ClassVar[str]
     """For `hierdp release` and accounts. Default: the name of the class, in lower case with dashes."""
     METHODS: ClassVar[Mapping[str, Any]] = {}
-    """By name: each with the options that it `takes`, and what solves its models, `solving(options)`.
+    """By name: each with the options that it `takes`, and what solves its models, `solving(options)`, if not
+    by the fast paths.
 
     A mechanism without methods has no option `method`; its releases have its name.
     """
@@ -181,8 +182,8 @@ class Mechanism(Generic[Facts]):
     @property
     def solving(self) -> Solving:
         """What solves the models."""
-        solving: Solving = self.chosen.solving(self.solver) if self.METHODS else Step.solve
-        return solving
+        solving = getattr(self.chosen, "solving", None)
+        return Step.solve if solving is None else solving(self.solver)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -225,9 +226,14 @@ class Mechanism(Generic[Facts]):
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
-        """That of a release, from its manifest alone: the one decoder. Columns of its table are not known."""
+        """That of a release, from its manifest alone: the one decoder. Columns of its table are not known.
+
+        Settings that its method does not take, but another does, follow from its answers.
+        """
         settings, budget, known = manifest["settings"], manifest["budget"], keywords_of(cls)
-        options = {name: settings[name] for name in cls.SETTINGS if name in settings}
+        takes = cls.takes(changes.get("method", manifest["mechanism"]))
+        others = {name for method in cls.METHODS for name in cls.takes(method) if name not in takes}
+        options = {name: settings[name] for name in cls.SETTINGS if name in settings and name not in others}
         options["epsilon"] = budget["epsilon"]
         if "delta" in known:
             options["delta"] = budget["delta"] or None
@@ -238,7 +244,7 @@ class Mechanism(Generic[Facts]):
     @classmethod
     def takes(cls, method: str) -> Sequence[str]:
         """The options of a method; none, if there is no method of that name."""
-        takes: Sequence[str] = cls.METHODS[method].takes if method in cls.METHODS else ()
+        takes: Sequence[str] = getattr(cls.METHODS.get(method), "takes", ())
         return takes
 
     @classmethod

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from hierdp.privacy.budget import Allowed
 from hierdp.privacy.noise import Noise
 from hierdp.record.compare import shape_of_bins
 from hierdp.record.release import Release
-from hierdp.record.step import Solving, Step
+from hierdp.record.step import Solving
 from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
 from models.arithmetic.arrays import Ints
 
@@ -137,18 +137,6 @@ class Clustering(Mechanism[Sequence[Axis]]):
     def chosen(self) -> ClusteringMethod:
         """See `Mechanism`."""
         return checked(self.method, self.settings())
-
-    @property
-    def solving(self) -> Solving:
-        """See `Mechanism`."""
-        return Step.solve
-
-    @classmethod
-    def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
-        """See `Mechanism`; settings that the method does not take follow from its answers."""
-        takes = cls.takes(changes.get("method", manifest["mechanism"]))
-        follow = {name: None for name in cls.SETTINGS if name not in takes}
-        return super().of(manifest, **{**follow, **changes})
 
     def lists(self) -> Public:
         """See `Mechanism`."""

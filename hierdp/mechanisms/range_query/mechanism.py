@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ from hierdp.privacy.budget import Allowed
 from hierdp.privacy.noise import Noise
 from hierdp.record.compare import shape_of_bins
 from hierdp.record.release import Release
-from hierdp.record.step import Solving, Step
+from hierdp.record.step import Solving
 from hierdp.tables.binning import Histogram, checked_axes, histogram, named_regions
 from models.arithmetic.arrays import Ints
 
@@ -163,18 +163,6 @@ class RangeQuery(Mechanism[Bins]):
         """The method's own options that are given."""
         options = {name: getattr(self, name) for name in ("branching", "budget", "repair", "strategy")}
         return {name: value for name, value in options.items() if value is not None}
-
-    @property
-    def solving(self) -> Solving:
-        """See `Mechanism`."""
-        return Step.solve
-
-    @classmethod
-    def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
-        """See `Mechanism`."""
-        takes = cls.takes(changes.get("method", manifest["mechanism"]))
-        follow = {name: None for name in cls.SETTINGS if name not in takes}
-        return super().of(manifest, **{**follow, **changes})
 
     def lists(self) -> Public:
         """See `Mechanism`."""

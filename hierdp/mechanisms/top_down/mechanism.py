@@ -183,11 +183,10 @@ class TopDown(Mechanism[Axes]):
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
         """See `Mechanism`."""
-        settings, takes = manifest["settings"], cls.takes(changes.get("method", manifest["mechanism"]))
+        settings = manifest["settings"]
         names = {"first": settings["order"][0], "bounded": "total" in settings}
         unit = {"trips": settings.get("trips", 1), "distinct": settings.get("distinct", True)}
-        solver = {} if "backend" in takes else {"backend": None}
-        return super().of(manifest, **{**names, **unit, **solver, **changes})
+        return super().of(manifest, **{**names, **unit, **changes})
 
     def lists(self) -> Public:
         """See `Mechanism`."""
