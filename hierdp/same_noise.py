@@ -45,8 +45,8 @@ def repaired(path: Path, method: str, limit: int | None = None, **options: Any) 
         Limit on the memory for reading the release, in bytes. Default: what its size justifies.
     **options
         Those of the post-processing: ``merge`` (count-of-counts), ``repair`` (range-query), ``window``
-        (group-size), ``backend`` and ``time_limit`` (group-size, tabulation); see the mechanism's
-        ``from_table``.
+        (group-size), ``backend`` and ``time_limit`` (group-size, top-down,
+        tabulation).
 
     Returns
     -------

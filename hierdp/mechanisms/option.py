@@ -19,15 +19,8 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, options_listed
 
-COMMON = {
-    "source": ("path, DataFrame, Arrow or Ibis table", "See `hierdp.tables.read`."),
-    "epsilon": ("float", "The privacy budget ε of the release."),
-    "noise": (
-        "Noise, optional",
-        "Exact noise by default. `SimulatedNoise(seed)` is for experiments: the release is not private.",
-    ),
-}
-"""The keywords of every ``from_table``, with their types and descriptions."""
+EPSILON = "epsilon : float\n    The privacy budget ε of the release."
+"""What all mechanisms have besides their own options, for their documentation."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ def _declared(declaring: Callable[..., Any]) -> Mapping[str, Keyword]:
     return {
         name: _keyword(name, hints.get(name, Any), parameter.default)
         for name, parameter in signature(declaring).parameters.items()
-        if parameter.kind is Parameter.KEYWORD_ONLY and name not in COMMON
+        if parameter.kind is Parameter.KEYWORD_ONLY and name not in ("source", "epsilon", "noise")
     }
 
 
@@ -144,21 +137,18 @@ def _without_none(hint: Any) -> Any:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def documented(from_table: F) -> F:
-    """Write the declared options into a function's docstring, and their plain types into its signature."""
-    given = signature(from_table)
-    hints = get_type_hints(from_table)
-    common = {name: about for name, about in COMMON.items() if name in given.parameters}
-    rows = [f"{name} : {kind}\n    {words}" for name, (kind, words) in common.items()]
-    rows += [_row(keyword) for keyword in keywords_of(from_table).values()]
-    text = cleandoc(from_table.__doc__ or "")
-    from_table.__doc__ = f"{text}\n\nParameters\n----------\n" + "\n".join(rows) + "\n"
+def documented(kind: F) -> F:
+    """Write the declared options into a class's docstring, and their plain types into its signature."""
+    given, hints = signature(kind), get_type_hints(kind)
+    rows = [EPSILON, *map(_row, keywords_of(kind).values())]
+    text = cleandoc(kind.__doc__ or "")
+    kind.__doc__ = f"{text}\n\nParameters\n----------\n" + "\n".join(rows) + "\n"
     plain = [
-        one if one.name in COMMON else one.replace(annotation=_plain(hints.get(one.name, Any)))
-        for one in given.parameters.values()
+        parameter.replace(annotation=_plain(hints.get(parameter.name, Any)))
+        for parameter in given.parameters.values()
     ]
-    from_table.__signature__ = Signature(plain, return_annotation=given.return_annotation)  # type: ignore[attr-defined]
-    return from_table
+    kind.__signature__ = Signature(plain, return_annotation=given.return_annotation)  # type: ignore[attr-defined]
+    return kind
 
 
 def _row(keyword: Keyword) -> str:

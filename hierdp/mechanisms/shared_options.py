@@ -1,4 +1,4 @@
-"""Options of several mechanisms, each declared once, as types for the keywords of ``from_table``."""
+"""Options of several mechanisms, each declared once, as types for the fields of their classes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class TruthReader:
 
     - question: what the releases answer. Releases of mechanisms with one question can be compared with each
       other.
-    - reading: the keywords of ``from_table`` that say how the table is read; `read` takes these.
+    - reading: the options that say how the table is read; `read` takes these.
     - read: ``read(source, **options)`` gives the true counts. All rows count, also those that a release with
       a bound on the rows of a person leaves out: its error is an error of the release.
     - columns: the options that a user of a written release gives, because its manifest does not have them.

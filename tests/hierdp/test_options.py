@@ -218,9 +218,7 @@ def test_the_docstring_of_a_declared_function():
     lines = inspect.getdoc(counted).splitlines()
     assert lines[:4] == ["Count something.", "", "Parameters", "----------"]
     assert [line for line in lines[4:] if not line.startswith(" ")] == [
-        "source : path, DataFrame, Arrow or Ibis table",
         "epsilon : float",
-        "noise : Noise, optional",
         "columns : Sequence[str]",
         "among : Sequence[str], optional",
         "width : int, default 4",

@@ -54,7 +54,14 @@ class PlannedTabulation(Planned):
     """The options of a plan for tables of several attributes."""
 
     OF_THE_RELEASE: ClassVar = (
-        *("delta", "plan", "queries", "level_shares", "query_shares", "invariants", "method", "bounded"),
+        "delta",
+        "plan",
+        "queries",
+        "level_shares",
+        "query_shares",
+        "invariants",
+        "method",
+        "bounded",
     )
 
     levels: PlannedLevels = None

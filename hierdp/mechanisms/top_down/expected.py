@@ -68,9 +68,7 @@ NO_BOUND = "No bound on the error is known for {why}."
 class PlannedTopDown(PlannedShares):
     """The options of a plan for counts along hierarchies."""
 
-    OF_THE_RELEASE: ClassVar = (
-        *("delta", "first", "method", "trips", "distinct", "bounded", "shares", "zeros"),
-    )
+    OF_THE_RELEASE: ClassVar = ("delta", "first", "method", "trips", "distinct", "bounded", "shares", "zeros")
 
     axes: Annotated[
         Mapping[str, Any],
