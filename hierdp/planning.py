@@ -83,6 +83,9 @@ def plan(
     keywords = MECHANISMS[mechanism].planning_keywords
     check_options(mechanism, keywords, options)
     for name, value in options.items():
+        least = keywords[name].option.least
+        if least is not None and isinstance(value, int | float) and not value >= least:
+            raise InputError(f"`{name}` is {value}: it must be at least {least:g}")
         if keywords[name].option.form == "table":
             refuse_protected(value, public)
     if "optimize" in keywords and options.get("largest") and not options.get("optimize"):

@@ -246,6 +246,23 @@ def test_bad_input_is_named(mechanism, options, message):
         plan(mechanism, **options)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "option", "least"),
+    [(name, option, keyword.option.least) for name in MECHANISMS
+     for option, keyword in MECHANISMS[name].planning_keywords.items() if keyword.option.least is not None],
+)  # fmt: skip
+def test_numbers_below_their_least_are_refused_by_name(mechanism, option, least):
+    required = {
+        "group-size": {"max_size": 3},
+        "top-down": {"delta": 1e-6, "axes": {"to": {"town": 3}}},
+        "tabulation": {"delta": 1e-6},
+        "count-of-counts": {},
+    }
+    options, wrong = required.get(mechanism, {"bins": 5}), int(least) - 1
+    with pytest.raises(InputError, match=f"^{option} is {wrong}: it must be at least {least:g}$"):
+        plan(mechanism, epsilon=1, **{**options, option: wrong})
+
+
 def test_the_command_prints_a_table_and_writes_a_csv(tmp_path):
     def run(*words):
         return CliRunner().invoke(main, ["plan", *map(str, words)])

@@ -115,13 +115,15 @@ class Clustering(Mechanism[Sequence[Axis]]):
         float | None, Option("AHP: noisy counts below η·ln(bins)/ε₁ are set to 0. Default: 0.35.", "NUMBER")
     ] = None
     clusters: Annotated[
-        int | None, Option("SF: number of clusters. Default: a tenth of the bins.", "NUMBER")
+        int | None, Option("SF: number of clusters. Default: a tenth of the bins.", "NUMBER", least=1)
     ] = None
     largest: Annotated[
         int | None,
-        Option("SF: a public upper bound on the counts. Default: a noisy maximum, for ε/20.", "NUMBER"),
+        Option(
+            "SF: a public upper bound on the counts. Default: a noisy maximum, for ε/20.", "NUMBER", least=1
+        ),
     ] = None
-    width: Annotated[int | None, Option("GS: bins per cluster. Default: √bins.", "NUMBER")] = None
+    width: Annotated[int | None, Option("GS: bins per cluster. Default: √bins.", "NUMBER", least=1)] = None
     workload: Annotated[
         str | None, Option("DAWA: what clusters are measured for, ranges (default) or single bins.", "NAME")
     ] = None
