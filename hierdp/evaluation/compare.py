@@ -17,6 +17,7 @@ from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
 from hierdp.mechanisms import MECHANISMS, MechanismInfo
 from hierdp.mechanisms.option import check_options
+from hierdp.mechanisms.own import describe
 from hierdp.privacy.account import Entry, refuse_protected
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
@@ -128,7 +129,8 @@ def compare(
     cases = [(group, epsilon, number) for number in range(runs) for epsilon in budgets for group in groups]
     about = hashlib.sha256(pickle.dumps((table, own), protocol=5)).hexdigest(), seed
     with nullcontext() if resume is None else saving.keeping(Path(resume), about):
-        rows = saving.runs(one_run, cases, "runs", (table, truth, own, seed))
+        kinds = [mechanism.kind for mechanism in by_method.values() if mechanism.own is not None]
+        rows = saving.runs(one_run, cases, "runs", (table, truth, own, seed, kinds))
         settings = {
             "methods": ", ".join(methods),
             "epsilons": ", ".join(f"{epsilon:g}" for epsilon in budgets),
@@ -171,6 +173,7 @@ def one_run(
     truth: Any,
     own: Mapping[str, Mapping[str, Any]],
     seed: int,
+    kinds: Sequence[type],
     methods: Sequence[str],
     epsilon: float,
     number: int,
@@ -179,7 +182,11 @@ def one_run(
 
     `seconds` are those of noise and post-processing: from the first draw on, without reading the table. Those
     of the other methods have no noise in them.
+
+    - kinds: the users' own mechanisms, which a process of its own does not know yet.
     """
+    for kind in kinds:
+        describe(kind)
     first, *others = methods
     mechanism = mechanism_of(first)
     noise = _TimedNoise(seed_for(seed, first, epsilon, number))

@@ -63,6 +63,8 @@ def _in_file(path: Path, attribute: str) -> type[Mechanism[Any]]:
             return getattr(known, attribute)
         if known is not None:
             raise InputError(f"a module called {path.stem!r} is loaded already: rename {str(path)!r}")
+        if (folder := str(path.resolve().parent)) not in sys.path:
+            sys.path.append(folder)  # last: for other processes, which import the class by its module
         spec = spec_from_file_location(path.stem, path.resolve())
         assert spec is not None
         assert spec.loader is not None

@@ -1,6 +1,7 @@
 """A mechanism of a user's own file: how it is named, whose word it is, and what a check says of it."""
 
 import json
+import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
@@ -64,6 +65,7 @@ TABLE = pd.DataFrame({"colour": ["red"] * 5 + ["blue"] * 3})
 def colours(tmp_path, monkeypatch):
     """The file of a mechanism, with a name that no other test loads."""
     before = dict(MECHANISMS)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     file = tmp_path / f"colours_{tmp_path.name}.py".replace("-", "_").lower()
     file.write_text(SURVEY.format(name="ManyColours"))
     monkeypatch.chdir(tmp_path)
@@ -166,6 +168,28 @@ def test_what_is_no_mechanism_is_refused_by_name(colours, text, name, message):
     status, output = told("release", name, "people.csv", "--epsilon", "1", "--out", "x")
     assert status == 2
     assert message in output
+
+
+def test_processes_of_their_own_know_it(colours, tmp_path):
+    """Each run of a comparison and of an audit may be made by another process."""
+    TABLE.to_csv(tmp_path / "colours.csv", index=False)
+    colours.write_text(
+        SURVEY.format(name="ManyColours")
+        + """
+
+from hierdp.mechanisms.mechanism import case_of
+import numpy as np
+
+AUDITED = ManyColours(epsilon=2, column="colour")
+CASES = [case_of(AUDITED, "a row more", (np.array([5, 3]), np.array([6, 3])), by=["colour"])]
+"""
+    )
+    named = ("--mechanism", f"{colours.name}:ManyColours", "--workers", "2")
+    compared = ("--methods", "many-colours", "--column", "colour", "--runs", "2", "--out", "comparison")
+    status, output = told("compare", "colours.csv", *compared, *named)
+    assert (status, "Written to comparison/" in output) == (0, True), output
+    status, output = told("audit", "many-colours", "--runs", "100", *named)
+    assert (status, "No bound exceeds its claim" in output) == (0, True), output
 
 
 def test_a_value_has_all_options(colours):
