@@ -126,6 +126,11 @@ class OfChildren:
         return f"cell {cell}" if self.offsets is None else f"parent {problem}, cell {cell}"
 
     @property
+    def answer_size(self) -> int:
+        """How many numbers an answer holds: one for each child and cell."""
+        return self.children * self.workload.cells
+
+    @property
     def sides(self) -> tuple[Array, Array]:
         """``(lower, upper)`` of the rules, shape (children, rules.size) each."""
         if self.rules is None:
