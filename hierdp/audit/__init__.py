@@ -38,7 +38,14 @@ from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
 from hierdp.record.case import Case as Case
 from hierdp.record.case import Seen
 
-CASES = tuple(case for mechanism in MECHANISMS.values() for case in mechanism.cases)
+
+def cases() -> tuple[Case, ...]:
+    """The cases of all mechanisms, a user's own included that were loaded."""
+    return tuple(case for mechanism in MECHANISMS.values() for case in mechanism.cases)
+
+
+CASES = cases()
+"""Those of hierdp's mechanisms."""
 
 NoiseSource = Callable[[int], Noise]
 """Noise from a seed."""

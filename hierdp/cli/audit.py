@@ -96,10 +96,10 @@ def audit(
 
 def _named(mechanisms: Sequence[str]) -> list[Case]:
     """The cases of the named mechanisms or methods; all cases by default."""
-    from hierdp.audit import CASES, SAMPLERS
+    from hierdp.audit import SAMPLERS, cases
     from hierdp.errors import unknown_name
 
-    every = (*CASES, *SAMPLERS)
+    every = (*cases(), *SAMPLERS)
     known = {case.mechanism: None for case in every} | {case.method: None for case in every}
     for name in mechanisms:
         if name not in known:

@@ -570,7 +570,7 @@ def test_the_command_with_exact_noise_from_tables():
 
 def test_the_command_fails_where_a_bound_exceeds_the_claim(monkeypatch):
     broken = peeking(case_of("clustering", "Laplace", "empty bin"), empty_where_empty)
-    monkeypatch.setattr(package, "CASES", (broken,))
+    monkeypatch.setattr(package, "cases", lambda: (broken,))
     monkeypatch.setattr(package, "SAMPLERS", ())
     done = CliRunner().invoke(main, ["audit", "--runs", "300"])
     assert done.exit_code == 1, done.output

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import hierdp.audit
 from hierdp import InputError, SimulatedNoise, check, release
 from hierdp.checking import FAILS, HOLDS, OPEN
 from hierdp.cli import main
@@ -188,6 +189,7 @@ CASES = [case_of(AUDITED, "a row more", (np.array([5, 3]), np.array([6, 3])), by
     compared = ("--methods", "many-colours", "--column", "colour", "--runs", "2", "--out", "comparison")
     status, output = told("compare", "colours.csv", *compared, *named)
     assert (status, "Written to comparison/" in output) == (0, True), output
+    assert "many-colours" not in {case.mechanism for case in hierdp.audit.CASES}  # loaded before, or now
     status, output = told("audit", "many-colours", "--runs", "100", *named)
     assert (status, "No bound exceeds its claim" in output) == (0, True), output
 
