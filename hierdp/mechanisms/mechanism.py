@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from hierdp.counts.layout import Regions
+from hierdp.counts.rows import frame_of
+from hierdp.counts.size_table import plain
 from hierdp.errors import InputError
 from hierdp.measurements.measuring import Differs, Measure, Measuring
 from hierdp.measurements.query import Query
@@ -491,7 +493,7 @@ def release_again(
     kept = {key: value for key, value in manifest["settings"].items() if key not in kind.FOLLOWS}
     facts = mechanism.facts_of({**manifest, "settings": {**kept, **mechanism.settings()}}, regions, table)
     measure, allowed = Measuring(mechanism.truth_of(facts, table), noise), Allowed.stated(manifest["budget"])
-    return mechanism.run(facts, allowed, measure, mechanism.solving)[0]
+    return plain(frame_of(mechanism.run(facts, allowed, measure, mechanism.solving)[0]))
 
 
 def facts_of_release(kind: type[Mechanism[Any]], release: Written) -> tuple[Mechanism[Any], Any, Allowed]:
