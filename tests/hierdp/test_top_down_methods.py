@@ -151,6 +151,10 @@ def test_shares():
             "no method 'TDA_3'; did you mean 'TDA' or 'TDA_L2' or 'TDA_inf'? There are 'InfTDA', ",
         ),
         ({"method": "InfTDA", "solver": SolverOptions("highs")}, "InfTDA takes no backend"),
+        (
+            {"method": "TDA", "solver": SolverOptions(window=3)},
+            "TDA takes no window; it takes backend, time_limit",
+        ),
         ({"method": "TDA_L2", "solver": SolverOptions("clarabell")}, "Did you mean clarabel?"),
         ({"method": "TDA_inf", "solver": SolverOptions(time_limit=-1.0)}, "time_limit is -1.0"),
         ({"method": "SH", "shares": [1]}, "SH takes no shares"),

@@ -24,7 +24,7 @@ from hierdp.mechanisms.expected import Expected
 from hierdp.mechanisms.mechanism import Mechanism, release_counts
 from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, public_axes
-from hierdp.mechanisms.solver_options import SolverOptions
+from hierdp.mechanisms.solver_options import SolverOptions, checked
 from hierdp.mechanisms.top_down import queries
 from hierdp.mechanisms.top_down.expected import (
     BOUND,
@@ -438,6 +438,7 @@ def top_down(
     - rule: what sets the threshold of "SH": one of `hierdp.privacy.threshold.THRESHOLDS`.
     """
     solver = solver or SolverOptions()
+    checked(method, solver, METHODS)  # also refuses a window, which no option here passes on
     persons: dict[str, Any] = {"trips": unit.rows}
     if unit.column is not None:
         persons = {"person": unit.column, "rows_per_person": unit.rows}
