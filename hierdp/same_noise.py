@@ -24,7 +24,7 @@ from hierdp.record import written
 from hierdp.record.cautions import FROM_DATA
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
-from hierdp.record.step import Step
+from hierdp.record.step import Solving, Step
 from hierdp.record.written import Written
 from models import Model
 from models.arithmetic.arrays import Ints
@@ -96,7 +96,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
             f"`{strange[0]}` is not an option of {mechanism.name}'s post-processing; it takes {what}"
         )
     manifest = budget_of_one_row(release.manifest)
-    queries = _queries(release, manifest, checking)
+    queries = _queries(release, manifest, checking, mechanism.kind.of(manifest).solving)
     measure = _Same(release, queries)
     try:
         method, settings, solving = checking.other(method, manifest, **options)
@@ -129,8 +129,12 @@ class _Measured(Exception):
     """A method has measured all, and reached a problem."""
 
 
-def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) -> list[Query]:
+def _queries(
+    release: Written, manifest: Mapping[str, Any], checking: Checking, solving: Solving
+) -> list[Query]:
     """What the release's own method measured; problems are solved if it measures more afterwards.
+
+    - solving: solves the problems as that method does, which may choose among optimal answers, or round.
 
     Raises
     ------
@@ -158,7 +162,7 @@ def _queries(release: Written, manifest: Mapping[str, Any], checking: Checking) 
     def solve(name: str, model: Model, problems: Sequence[str] = ()) -> Step:
         if recorded.measured == len(claimed.spends):
             raise _Measured
-        return Step.solve(name, model, problems)
+        return solving(name, model, problems)
 
     assert checking.rerun is not None
     try:

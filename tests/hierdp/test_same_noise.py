@@ -239,3 +239,18 @@ def test_flows_repaired_by_another_method_are_those_of_its_release_with_the_same
         assert other.settings == its_own.settings
     with pytest.raises(InputError, match="VanillaGauss cannot start from the measurements"):
         repaired(folder, "VanillaGauss")
+
+
+@pytest.mark.parametrize("made_by", ["InfTDA_large", "TDA_L2", "TDA"])
+def test_a_release_whose_method_chooses_among_optimal_answers_or_rounds_does_not_contradict_itself(
+    made_by, tmp_path
+):
+    """What its method measured below the first level depends on the answers that this method chose."""
+    towns = {"state": list("AAABBBCCC"), "town": ["A0", "A1", "A2", "B0", "B1", "B2", "C0", "C1", "C2"]}
+    places = Hierarchy.from_columns(towns, ["state", "town"])
+    trips = pd.DataFrame(towns).iloc[np.random.default_rng(1).integers(0, 9, 900)]
+    options = {"epsilon": 1, "delta": 1e-6, "axes": {"place": (places, "town")}}
+    for seed in range(4, 10):
+        made = release(trips, "top-down", method=made_by, noise=SimulatedNoise(seed), **options)
+        again = repaired(made.write(tmp_path / f"{seed}"), made_by)
+        assert again.table.equals(made.table)
