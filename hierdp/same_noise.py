@@ -88,7 +88,7 @@ def post_processed(release: Written, method: str, **options: Any) -> Release:
     name = str(release.manifest["mechanism"])
     mechanism = released_by(name)
     checking = None if mechanism is None else mechanism.checking
-    if mechanism is None or checking is None or checking.rerun is None or checking.other is None:
+    if mechanism is None or checking is None or checking.other is None:
         raise InputError(f"no other method starts from the measurements of a release by {name}")
     if strange := [option for option in options if option not in checking.takes]:
         what = options_listed(checking.takes) if checking.takes else "none"
@@ -164,7 +164,6 @@ def _queries(
             raise _Measured
         return solving(name, model, problems)
 
-    assert checking.rerun is not None
     try:
         checking.rerun(Noting(), solve, release.table, manifest, release.regions)
     except _Measured:

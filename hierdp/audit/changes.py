@@ -90,8 +90,8 @@ class _Both:
             change = _of_sparse(own, other)
         elif query.noise == CHOICE and query.in_sequence:
             assert answers is not None
-            made = [answers[:number].tolist() for number in range(answers.size)]
-            change = max((_largest(own(before), other(before)) for before in made), default=0.0)
+            earlier = [answers[:number].tolist() for number in range(answers.size)]
+            change = max((_largest(own(before), other(before)) for before in earlier), default=0.0)
         elif query.noise == CHOICE:
             change = max((_largest(*scores) for scores in zip(own, other, strict=True)), default=0.0)
         elif query.splits is not None:

@@ -228,8 +228,8 @@ def _check_own(manifest: Any, mechanism: MechanismInfo | None) -> Iterator[Check
     elif own["sha256"] != stated["sha256"]:
         yield CheckResult("mechanism", FAILS, f"{own['class']} is not the file that made it, by its digest")
     else:
-        why = f"{own['class']}, as when it was made; what one person changes in a query is its author's word"
-        yield CheckResult("mechanism", HOLDS, why)
+        trusted = "what one person changes in a query, and what is public, is its author's word"
+        yield CheckResult("mechanism", HOLDS, f"{own['class']}, as when it was made; {trusted}")
 
 
 def _check_seal(folder: Path, fingerprint: str | None) -> Iterator[CheckResult]:

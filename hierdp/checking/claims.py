@@ -197,7 +197,7 @@ def check_shape(
     if mechanism is None:
         if by_region or "range_query" in settings or {"cluster", "count"} <= set(table.columns):
             wrong = "this version knows no such mechanism"
-    elif mechanism.checking is not None:
+    else:
         wrong = mechanism.checking.shape(table, manifest, regions)
     if wrong:
         yield CheckResult("shape", FAILS, f"{manifest['mechanism']}: {wrong}")

@@ -1,4 +1,4 @@
-"""What `hierdp check` needs from a mechanism: an instance of `Checking`, named in its registry entry."""
+"""What `hierdp check` needs from a mechanism: `Checking`, made from its class (`mechanism.checking_of`)."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ class MechanismInfo:
 
     def release(self, source: Any, *, epsilon: float, noise: Noise | None = None, **options: Any) -> Release:
         """Measure the true counts of a table, and repair the noisy ones."""
-        made: Release = self._generic.release(self.kind(epsilon=epsilon, **options), source, noise)
-        return made
+        release: Release = self._generic.release(self.kind(epsilon=epsilon, **options), source, noise)
+        return release
 
     @property
     def checking(self) -> Checking:
@@ -138,14 +138,14 @@ class MechanismInfo:
         InputError
             If that is not defined.
         """
-        found = self.part("truth", "TRUTH") if self.truth is None else import_module(self.truth).TRUTH
-        if found is None and self.kind is not None:
+        reader: TruthReader | None
+        reader = self.part("truth", "TRUTH") if self.truth is None else import_module(self.truth).TRUTH
+        if reader is None and self.kind is not None:
             from hierdp.mechanisms.truth import reader_of
 
-            found = reader_of(self.kind)
-        if found is None:
+            reader = reader_of(self.kind)
+        if reader is None:
             raise InputError(f"releases of {self.name} cannot be compared with true counts")
-        reader: TruthReader = found
         return reader
 
     def released(self, name: str) -> bool:
@@ -187,8 +187,8 @@ class MechanismInfo:
     @property
     def intervals(self) -> Callable[..., Intervals] | None:
         """The function that gives the intervals for sums of a release's counts; None if none are known."""
-        found: Callable[..., Intervals] | None = self.part("intervals", "intervals")
-        return found
+        intervals: Callable[..., Intervals] | None = self.part("intervals", "intervals")
+        return intervals
 
     def intervals_of(self, release: Written) -> Intervals:
         """The intervals for sums of a release's counts.

@@ -410,8 +410,7 @@ def release_counts(
 
 
 def case_of(mechanism: Mechanism[Any], change: str, tables: tuple[Any, Any], by: Sequence[str]) -> Case:
-    """A case of an audit: a mechanism, and two neighbouring tables of true counts as `Mechanism.read` gives
-    them.
+    """A case of an audit: a mechanism, and two neighbouring tables of true counts, as from `Mechanism.read`.
 
     - change: how the second differs from the first, in words.
     - by: the columns that name a row of a release.

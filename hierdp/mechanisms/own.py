@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import cleandoc, getsourcefile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,11 @@ def _in_file(path: Path, attribute: str) -> type[Mechanism[Any]]:
             return getattr(known, attribute)
         if known is not None:
             raise InputError(f"a module called {path.stem!r} is loaded already: rename {str(path)!r}")
+        if not path.stem.isidentifier():
+            raise InputError(f"{path.name!r} is no name of a module: rename it, such as to survey.py")
+        other = find_spec(path.stem)
+        if other is not None and other.origin != str(path.resolve()):
+            raise InputError(f"there is a module called {path.stem!r} already: rename {str(path)!r}")
         if (folder := str(path.resolve().parent)) not in sys.path:
             sys.path.append(folder)  # last: for other processes, which import the class by its module
         spec = spec_from_file_location(path.stem, path.resolve())

@@ -119,7 +119,7 @@ def steps_of(release: Release) -> Sequence[Step]:
     if release.steps.in_memory:
         return release.steps
     mechanism = released_by(release.mechanism)
-    if mechanism is None or mechanism.checking is None:
+    if mechanism is None:
         raise InputError(
             "a large release does not keep its problems, and hierdp cannot make those of "
             f"{release.mechanism!r} again"

@@ -38,6 +38,18 @@ def test_import_is_light(tmp_path, module):
     assert done.stdout.strip() == ""
 
 
+def test_no_mechanism_loads_a_solver(tmp_path):
+    """For a check, which proves without any."""
+    code = (
+        "import sys\nfrom hierdp.mechanisms import MECHANISMS\n"
+        "for info in MECHANISMS.values():\n    info.checking, info.kind and info.intervals\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('solvers.')))"
+    )
+    done = python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
 def test_public_names(tmp_path):
     code = (
         "import hierdp\n"

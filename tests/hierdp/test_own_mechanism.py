@@ -94,6 +94,20 @@ def test_its_name_is_that_of_the_class_and_its_method_is_its_name(colours):
     assert made.table.colour.tolist() == ["red", "blue"]
 
 
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [("this.py", "there is a module called 'this' already"), ("my-survey.py", "no name of a module")],
+)
+def test_a_file_that_hides_a_module_or_cannot_be_one_is_refused(file, why, tmp_path):
+    """Standard and installed modules are found by their names, loaded or not."""
+    (tmp_path / file).write_text(SURVEY.format(name="ManyColours"))
+    before = list(sys.path)
+    with pytest.raises(InputError, match=why):
+        own.load(f"{tmp_path / file}:ManyColours")
+    assert sys.path == before
+    assert "this" not in sys.modules
+
+
 def test_a_release_never_decides_which_code_is_run(colours, tmp_path):
     """In a process that has not loaded it, a check says what it does not know, and whose it is."""
     info = own.load(f"{colours.name}:ManyColours")

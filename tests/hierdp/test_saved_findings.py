@@ -270,10 +270,10 @@ def test_a_saved_fault_counts_for_the_exit_status(tmp_path, monkeypatch):
         return made
 
     monkeypatch.setattr(package, "SAMPLERS", ())
-    monkeypatch.setattr(package, "CASES", (replace(case, run=tells),))
+    monkeypatch.setattr(package, "cases", lambda: (replace(case, run=tells),))
     args = ["audit", "--runs", "200", "--out", str(out)]
     assert CliRunner().invoke(main, args).exit_code == 1
-    monkeypatch.setattr(package, "CASES", (case,))
+    monkeypatch.setattr(package, "cases", lambda: (case,))
     done = CliRunner().invoke(main, args)
     assert done.exit_code == 1
     assert "MORE THAN CLAIMED" in done.output

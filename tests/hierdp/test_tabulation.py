@@ -117,7 +117,7 @@ def test_releases_with_a_family_in_each_step_are_checked(method, tmp_path, monke
     options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": method, "queries": ["total", "detailed"]}
     now = made(**options)
     assert now.settings[mechanism.TOGETHER] == mechanism.CELLS
-    monkeypatch.setattr(mechanism, "together_of", lambda *_: 0)
+    monkeypatch.setattr(mechanism.Tabulation, "together", 0)
     before = made(**options)
     assert mechanism.TOGETHER not in before.settings
     assert "county in A: rounding" in [step.name for step in before.steps]

@@ -26,7 +26,6 @@ from hierdp.mechanisms.option import Option
 from hierdp.mechanisms.tabulation.budget import Unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import LevelQueries, level_queries, variances
-from hierdp.mechanisms.tabulation.optimal import optimal
 from hierdp.mechanisms.tabulation.options import UNBIASED, settings_for
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.problem import Measured
@@ -106,6 +105,8 @@ class PlannedTabulation(Planned):
         known = Queries(given)
         notes = list[str]()
         if self.optimize:
+            from hierdp.mechanisms.tabulation.optimal import optimal  # loads a solver, which no check needs
+
             best = optimal(method, known, places, unit, rho, self.optimize, self.largest)
             given = plan_of({**given.as_dict(), **best.shares})
             known, notes = Queries(given), [best.note]
