@@ -22,7 +22,7 @@ from benchmarks.measuring import compiled, in_turns, on_cpu, version
 from benchmarks.peers.contests import CONTESTS
 from hierdp.bench.problems import fresh
 from hierdp.mechanisms.top_down import top_down
-from hierdp.privacy.noise import ExactNoise
+from hierdp.privacy.noise import ExactNoise, gaussian, geometric
 from hierdp.privacy.tabulated import TabulatedNoise
 from hierdp.tables import flows
 from models import (
@@ -117,8 +117,8 @@ def noise(law: str) -> tuple[str, Callable[[], Pair]]:
     def drawn(source: Any, many: int) -> float:
         zeros = np.zeros(many, np.int64)
         if law == "geometric":
-            return repeated(lambda: source.geometric(zeros, "guard", 1, 0.1), many)
-        return repeated(lambda: source.gaussian(zeros, "guard", 1.0, 5e-5), many)
+            return repeated(lambda: source.draw(geometric("guard", 1, 0.1), zeros), many)
+        return repeated(lambda: source.draw(gaussian("guard", 1.0, 5e-5), zeros), many)
 
     def make() -> Pair:
         return Pair(f"exact noise, {law}, a draw", "OpenDP", 1, partial(drawn, TabulatedNoise(), 1_000_000),

@@ -53,6 +53,7 @@ from hierdp.mechanisms.tabulation.table import counts_in
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED
 from hierdp.mechanisms.top_down.mechanism import top_down, true_table
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
+from hierdp.privacy.noise import gaussian, geometric
 from hierdp.questions.intervals import METHODS, accuracy_of
 from hierdp.record.release import Release
 from hierdp.record.step import Step
@@ -365,13 +366,13 @@ def _gaussian(model: BlockInference, run: int) -> Any:
         nodes = model.tree.nodes_of(level)
         for weight in np.unique(row[(row > 0) & (row < 1 / FIXED)]):
             where, place = row == weight, found[nodes]
-            drawn = source.gaussian(np.zeros(place[:, where].shape, np.int64), "", 1.0, weight / 2)
-            place[:, where] = drawn.counts
+            drawn = source.draw(gaussian("", 1.0, weight / 2), np.zeros(place[:, where].shape, np.int64))
+            place[:, where] = drawn.answers
     return found
 
 
 def _geometric(scale: float, shape: tuple[int, int], run: int) -> Any:
-    return SimulatedNoise(run).geometric(np.zeros(shape, np.int64), "", 1, 1 / scale).counts
+    return SimulatedNoise(run).draw(geometric("", 1, 1 / scale), np.zeros(shape, np.int64)).answers
 
 
 def _weights(model: BlockInference) -> Any:

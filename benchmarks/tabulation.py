@@ -29,7 +29,7 @@ from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.tabulation.solving import solve_step
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, gaussian
 from hierdp.record.spool import Steps
 from hierdp.tables.cells import Flows
 from models import Workload
@@ -106,8 +106,10 @@ def measured(nation: Nation, fixed: int, rho: float, seed: int) -> tuple[Measure
         queries = range(1 if level <= fixed else 0, len(QUERIES))
         for q in queries:
             part = slice(int(workload.start[q]), int(workload.start[q + 1]))
-            drawn = noise.gaussian(answers[:, part], QUERIES[q], math.sqrt(2), rho / levels / len(queries))
-            answers[:, part] = drawn.counts
+            drawn = noise.draw(
+                gaussian(QUERIES[q], math.sqrt(2), rho / levels / len(queries)), answers[:, part]
+            )
+            answers[:, part] = drawn.answers
             variance[level, q] = drawn.spend.scale**2
         noisy.append(answers)
     total = Workload.marginals(nation.shape, [()])

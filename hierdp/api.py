@@ -95,9 +95,10 @@ def release(
             raise InputError(unknown_name(mechanism, MECHANISMS, "no mechanism"))
         info = MECHANISMS[mechanism]
     else:
+        info, own_epsilon, own_options = parts_of(mechanism)
         if epsilon is not None or options:
             raise InputError("epsilon and options are those of the mechanism that is given; give no others")
-        info, epsilon, options = parts_of(mechanism)
+        epsilon, options = own_epsilon, own_options
     epsilon = check_epsilon(epsilon)
     check_noise(noise)
     check_options(info.name, info.keywords, options)

@@ -26,6 +26,7 @@ from hierdp.analysis.matrix_mechanism import mean_variance
 from hierdp.analysis.workload import RANGE
 from hierdp.choosing import methods
 from hierdp.mechanisms import registry
+from hierdp.privacy.noise import gaussian
 from hierdp.reproduce.zhang2014.data import histograms as real
 from tests.marks import quick
 
@@ -164,12 +165,12 @@ def test_small_and_large_groups_together_have_sensitivity_1():
 
 def test_stability_noise_lets_a_count_of_1_pass_with_the_chance_of_delta():
     noise = stability.StabilityNoise(0, 0.05)
-    made = noise.gaussian(np.repeat([0, 1, 10**6], 20_000), "cells", 2**0.5, 0.02)
-    passed = (made.counts != stability.NEVER).reshape(3, -1)
+    made = noise.draw(gaussian("cells", 2**0.5, 0.02), np.repeat([0, 1, 10**6], 20_000))
+    passed = (made.answers != stability.NEVER).reshape(3, -1)
     assert (passed.sum(axis=1)[[0, 2]] == [0, 20_000]).all()
     # 0.05 of 20,000, give or take six standard deviations; a threshold between whole numbers lets 0.049 pass.
     assert abs(passed[1].mean() - 0.05) < 6 * (0.05 * 0.95 / 20_000) ** 0.5 + 0.002
-    assert made.counts[-20_000:].mean() == pytest.approx(10**6, abs=1)  # the mean of 20,000 draws of σ = 7
+    assert made.answers[-20_000:].mean() == pytest.approx(10**6, abs=1)  # the mean of 20,000 draws of σ = 7
 
 
 def test_factorizations_are_those_of_the_paper_and_at_least_the_optimum():

@@ -28,7 +28,7 @@ from hierdp.choosing.methods import errors_of_levels
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.mechanisms import count_of_counts
 from hierdp.mechanisms.count_of_counts.plan import plan_of
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, geometric
 from hierdp.reproduce.runs import noise_for
 from models.arithmetic.arrays import Ints
 
@@ -58,7 +58,7 @@ def released(data: SizeRuns, max_size: int, epsilon: float, noise: SimulatedNois
     true = data.runs.capped(max_size)
     finest = tree.nodes_of(len(places.levels) - 1)
     leaves = range(finest.start, finest.stop)
-    entities = int(noise.geometric(true.people[:1], "entities", 1, epsilon * SHARE).counts[0])
+    entities = int(noise.draw(geometric("entities", 1, epsilon * SHARE), true.people[:1]).answers[0])
     most = min(max(1, math.isqrt(max(0, entities) // len(leaves))), max_size - 1)
 
     def by(method: str, counts: SizeRuns, largest: int) -> Runs:

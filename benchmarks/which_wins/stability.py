@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -22,9 +23,8 @@ from benchmarks.which_wins import flows
 from benchmarks.which_wins.flows import DELTA, Case
 from benchmarks.which_wins.rows import Row, row
 from hierdp.choosing.methods import errors_of_flows
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
-from models.arithmetic.arrays import Ints
 
 STABILITY = "origin/destination, stability noise"
 METHOD = "TDA_L2, stability noise"
@@ -39,11 +39,13 @@ class StabilityNoise(SimulatedNoise):
         super().__init__(seed)
         self.delta = delta
 
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
         """The noisy counts that pass, and `NEVER`."""
-        made = super().gaussian(counts, query, sensitivity, rho)
-        threshold = 1 + made.spend.scale * norm.isf(self.delta)
-        return replace(made, counts=np.where((counts > 0) & (made.counts > threshold), made.counts, NEVER))
+        drawn = super().draw(query, true)
+        threshold = 1 + drawn.spend.scale * norm.isf(self.delta)
+        return replace(
+            drawn, answers=np.where((true > 0) & (drawn.answers > threshold), drawn.answers, NEVER)
+        )
 
 
 def cases(data: Path) -> list[Case]:

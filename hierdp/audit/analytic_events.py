@@ -8,14 +8,15 @@ once, or add these numbers up in the direction of the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from hierdp.audit.events import Condition, Event, whole
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
-from hierdp.privacy.threshold import Changes
+from hierdp.privacy.budget import CHOICE
+from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
 from hierdp.record.case import Seen
 from models.arithmetic.arrays import Ints
 
@@ -26,28 +27,15 @@ class ZeroNoise(SimulatedNoise):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """The counts without noise."""
-        return NoisyCounts(counts.copy(), super().geometric(counts, query, sensitivity, epsilon).spend)
-
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """The counts without noise."""
-        return NoisyCounts(counts.copy(), super().gaussian(counts, query, sensitivity, rho).spend)
-
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """The counts above the threshold, without noise."""
-        _, made = super().stable(counts, query, changes, epsilon, least)
-        kept = np.flatnonzero(counts >= least)
-        return kept, NoisyCounts(counts[kept], made.spend)
-
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """The largest scores; the first if several are equal."""
-        _, spend = super().choose(scores, query, sensitivity, epsilon)
-        return largest(scores), spend
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """The counts without noise; those that reach a threshold; the first of the largest scores."""
+        drawn = super().draw(query, true)
+        if query.noise == CHOICE:
+            return replace(drawn, answers=largest(true))
+        if query.threshold is None:
+            return replace(drawn, answers=true.copy())
+        kept = np.flatnonzero(true >= query.threshold.least)
+        return replace(drawn, answers=true[kept], positions=kept)
 
 
 def largest(scores: Sequence[Ints]) -> Ints:

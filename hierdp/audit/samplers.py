@@ -17,7 +17,7 @@ import numpy as np
 from hierdp.audit.analytic_events import ZeroNoise
 from hierdp.mechanisms.relations import PERSON
 from hierdp.privacy.budget import Ledger
-from hierdp.privacy.noise import BLOCK, ExactNoise, Noise
+from hierdp.privacy.noise import BLOCK, ExactNoise, Noise, geometric
 from hierdp.record.case import EPSILON, Case
 from hierdp.record.release import Release
 from hierdp.record.spool import Spool
@@ -37,10 +37,10 @@ def _run(data: Counts, noise: Noise, source: Callable[[], Noise]) -> Release:
     counts[firsts] = 20
     counts[firsts[list(larger)]] += 1
     drawn = noise if isinstance(noise, ZeroNoise) else source()
-    made = drawn.geometric(counts, "counts", 1, EPSILON)
+    made = drawn.draw(geometric("counts", 1, EPSILON), counts)
     shown = np.sort(np.concatenate([firsts, firsts[:-1] + 1]))  # also counts of 0
-    table = pd.DataFrame({"place": shown, "count": made.counts[shown]})
-    whole = made.counts[:-1].reshape(blocks, at_once)
+    table = pd.DataFrame({"place": shown, "count": made.answers[shown]})
+    whole = made.answers[:-1].reshape(blocks, at_once)
     same = {
         f"difference of equal blocks[{i} {j}]": int(whole[i, 0] - whole[j, 0])
         for i, j in combinations(range(blocks), 2)

@@ -21,16 +21,14 @@ from hierdp.mechanisms.own import describe
 from hierdp.privacy.account import Entry, refuse_protected
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
-from hierdp.privacy.threshold import Changes
+from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
 from hierdp.same_noise import measured, post_processed
 from hierdp.tables import read
 from hierdp.tables.sources import run
-from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
-    from hierdp.privacy.budget import Spend
+    pass
 
 
 def compare(
@@ -218,29 +216,10 @@ class _TimedNoise(SimulatedNoise):
         self._began = self._began or time.perf_counter()
         return self._began
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """See `Noise.geometric`."""
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """See `Noise.draw`."""
         _ = self.began
-        return super().geometric(counts, query, sensitivity, epsilon)
-
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """See `Noise.gaussian`."""
-        _ = self.began
-        return super().gaussian(counts, query, sensitivity, rho)
-
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`."""
-        _ = self.began
-        return super().stable(counts, query, changes, epsilon, least)
-
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """See `Noise.choose`."""
-        _ = self.began
-        return super().choose(scores, query, sensitivity, epsilon)
+        return super().draw(query, true)
 
 
 def mechanism_of(method: str) -> MechanismInfo:

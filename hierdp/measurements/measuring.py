@@ -25,7 +25,6 @@ from hierdp.measurements.rows import Measurement, Piece
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, Spend, split, sum_of
 from hierdp.privacy.decaying_threshold import decay_of, decided
 from hierdp.privacy.noise import Noise, announce
-from hierdp.privacy.threshold import Changes
 from models import Tree
 from models.arithmetic.arrays import Ints
 
@@ -72,7 +71,7 @@ class Measuring:
         elif query.splits is not None:
             made = self._decided(query, query.splits)
         elif query.threshold is not None:
-            made = self._large(query, *query.threshold)
+            made = self._large(query)
         else:
             made = self._noisy(query)
         self._made.add(made)
@@ -113,14 +112,14 @@ class Measuring:
         return Measurement(noisy.spend, answers)
 
     def _draw(self, true: Ints, query: Query) -> Measurement:
-        draw: Any = self._noise.gaussian if query.noise == GAUSSIAN else self._noise.geometric
-        noisy = draw(true, query.name, query.sensitivity, query.loss)
-        return Measurement(noisy.spend, noisy.counts.ravel())
+        drawn = self._noise.draw(query, true)
+        return Measurement(drawn.spend, drawn.answers.ravel())
 
-    def _large(self, query: Query, changes: Changes, least: int) -> Measurement:
+    def _large(self, query: Query) -> Measurement:
         positions, counts = query.of(self._truth)
-        kept, noisy = self._noise.stable(counts, query.name, changes, query.loss, least)
-        return Measurement(noisy.spend, noisy.counts, positions[kept])
+        drawn = self._noise.draw(query, counts)
+        assert drawn.positions is not None
+        return Measurement(drawn.spend, drawn.answers, positions[drawn.positions])
 
     def _decided(self, query: Query, tree: Tree) -> Measurement:
         decay = decay_of(query.loss, max(2, tree.most_children))
@@ -128,18 +127,16 @@ class Measuring:
         return Measurement(spend, split[tree.internal])
 
     def _chosen(self, query: Query) -> Measurement:
-        sensitivity = int(query.sensitivity)
         if not query.in_sequence:
-            chosen, spend = self._noise.choose(query.of(self._truth), query.name, sensitivity, query.loss)
-            return Measurement(spend, chosen)
-        scores, share = query.of(self._truth), split(query.loss, query.times)[0]
+            return self._draw(query.of(self._truth), query)
+        scores, each = query.of(self._truth), replace(query, loss=split(query.loss, query.times)[0])
         answers: list[int] = []
         losses = []
         for _ in range(query.times):
-            chosen, spend = self._noise.choose([scores(answers)], query.name, sensitivity, share)
-            answers.append(int(chosen[0]))
-            losses.append(spend.epsilon or 0.0)
-        return Measurement(replace(spend, epsilon=sum_of(losses), times=query.times), np.array(answers))
+            drawn = self._noise.draw(each, [scores(answers)])
+            answers.append(int(drawn.answers[0]))
+            losses.append(drawn.spend.epsilon or 0.0)
+        return Measurement(replace(drawn.spend, epsilon=sum_of(losses), times=query.times), np.array(answers))
 
 
 class Differs(Exception):

@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC
 from hierdp.privacy.decaying_threshold import DECAYING, decay_of
-from hierdp.privacy.noise import delta_of, dropping
+from hierdp.privacy.noise import Threshold, delta_of, dropping
 from hierdp.privacy.threshold import Changes
 from models import Tree
 from models.arithmetic.arrays import Ints
@@ -28,20 +28,6 @@ class Parents(NamedTuple):
     at: Ints
     offsets: Ints
     public: int | None = None
-
-
-class Threshold(NamedTuple):
-    """Only noisy counts that reach a threshold are recorded. No other is ever seen.
-
-    A count that is positive because of one person alone stays under the threshold with a probability of at
-    least 1 − δ. Which other counts were positive must stay unknown, so there is no record of them.
-
-    - changes: what one person changes.
-    - least: the smallest noisy count that is recorded.
-    """
-
-    changes: Changes
-    least: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from hierdp.errors import InputError
 from hierdp.privacy.account import Entry
-from hierdp.privacy.budget import Ledger, Spend
+from hierdp.privacy.budget import Ledger
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.noise import Noise, NoisyCounts
-from hierdp.privacy.threshold import Changes
-from models.arithmetic.arrays import Ints
+from hierdp.privacy.noise import Asked, Drawn, Noise
 
 
 class ChargingNoise:
@@ -26,29 +25,10 @@ class ChargingNoise:
         self._noise, self._charge = noise, charge
         self.entry: Entry | None = None
 
-    def _source(self) -> Noise:
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """See `Noise.draw`."""
         self.entry = self.entry or self._charge()
-        return self._noise
-
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """See `Noise.geometric`."""
-        return self._source().geometric(counts, query, sensitivity, epsilon)
-
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """See `Noise.gaussian`."""
-        return self._source().gaussian(counts, query, sensitivity, rho)
-
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`."""
-        return self._source().stable(counts, query, changes, epsilon, least)
-
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """See `Noise.choose`."""
-        return self._source().choose(scores, query, sensitivity, epsilon)
+        return self._noise.draw(query, true)
 
     @contextmanager
     def failing(self) -> Iterator[None]:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Noise
+from hierdp.privacy.noise import Noise, geometric
 from models import Tree
 from models.arithmetic.arrays import Ints
 
@@ -91,9 +91,9 @@ def decided(tree: Tree, counts: Ints, query: str, noise: Noise, decay: Decay) ->
         if not nodes.size:
             break
         biased = np.maximum(counts[nodes] - level * step, -step)
-        noisy = noise.geometric(biased, query, 1, 1 / scale)
-        split[nodes] = noisy.counts > 0
-    return split, replace(noisy.spend, noise=f"{DECAYING}{step}", epsilon=loss_of(scale, step))
+        drawn = noise.draw(geometric(query, 1, 1 / scale), biased)
+        split[nodes] = drawn.answers > 0
+    return split, replace(drawn.spend, noise=f"{DECAYING}{step}", epsilon=loss_of(scale, step))
 
 
 def step_of(law: str) -> int | None:

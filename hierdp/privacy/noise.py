@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hierdp.errors import InputError
+from hierdp.errors import InputError, listed
 from hierdp.execution import progress
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.threshold import EXACT, THRESHOLDS, Changes, miss_of
@@ -45,12 +45,99 @@ UPWARDS = 1 + 2**-50
 """Enlarges a scale of exact noise, so that no rounding makes the loss more than requested."""
 
 
-@dataclass(frozen=True, eq=False)
-class NoisyCounts:
-    """Noisy counts with the record of the measurement; they contain no true counts."""
+class Threshold(NamedTuple):
+    """Only noisy counts that reach a threshold are recorded. No other is ever seen.
 
-    counts: Ints
+    A count that is positive because of one person alone stays under the threshold with a probability of at
+    least 1 − δ. Which other counts were positive must stay unknown, so there is no record of them.
+
+    - changes: what one person changes.
+    - least: the smallest noisy count that is recorded.
+    """
+
+    changes: Changes
+    least: int
+
+
+class Asked(Protocol):
+    """What a measurement is of, and what it may lose: a `hierdp.measurements.query.Query`, or a `Law`."""
+
+    @property
+    def name(self) -> str:
+        """As the budget names it."""
+
+    @property
+    def sensitivity(self) -> int | float:
+        """The most that one person changes: in L1 norm, in L2 norm for Gaussian noise, or of a score."""
+
+    @property
+    def loss(self) -> float:
+        """ε, or ρ for Gaussian noise."""
+
+    @property
+    def noise(self) -> str:
+        """`GEOMETRIC`, `GAUSSIAN` or `CHOICE`; the noise's name is `dropping(least)` with a threshold."""
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """If only noisy counts that reach a threshold are recorded."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A measurement by itself; see `Asked`."""
+
+    name: str
+    sensitivity: int | float
+    loss: float
+    noise: str
+    threshold: Threshold | None = None
+
+
+def geometric(name: str, sensitivity: int, epsilon: float) -> Law:
+    """P(X = k) ∝ exp(−|k| ε/Δ₁) on each count; ε-DP for a query of L1 sensitivity Δ₁."""
+    return Law(name, sensitivity, epsilon, GEOMETRIC)
+
+
+def gaussian(name: str, sensitivity: float, rho: float) -> Law:
+    """P(X = k) ∝ exp(−k²/2σ²), σ² = Δ₂²/2ρ, on each count; ρ-zCDP for L2 sensitivity Δ₂."""
+    return Law(name, sensitivity, rho, GAUSSIAN)
+
+
+def over(name: str, changes: Changes, epsilon: float, least: int) -> Law:
+    """Positions and noisy values of the positive counts whose noisy value reaches a threshold; (ε, δ)-DP.
+
+    Each gets double-geometric noise, P(X = k) ∝ exp(−|k| ε/Δ₁). Values under the threshold `least` are
+    dropped, as if they had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
+    `hierdp.privacy.threshold.miss_of` the threshold. The counts must not contain zeros: the threshold hides
+    which cells are present.
+    """
+    return Law(name, changes.in_all, epsilon, dropping(least), Threshold(changes, least))
+
+
+def choice(name: str, sensitivity: int, epsilon: float) -> Law:
+    """For each array of whole scores, the position of a large score; ε-DP.
+
+    One person may change the scores of at most one array, each by at most Δ. Permute-and-flip: it has the
+    guarantee of the exponential mechanism, P(i) ∝ exp(ε·scoreᵢ/2Δ), and never a lower expected score
+    (McKenna & Sheldon 2020). Drawn as the largest of scoreᵢ + Eᵢ, where the Eᵢ are exponential with mean
+    2Δ/ε.
+    """
+    return Law(name, sensitivity, epsilon, CHOICE)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Noisy answers with the record of the measurement; they contain no true counts.
+
+    - answers, int64 array: of the shape of the counts; with a threshold, those that reach it; of a choice,
+      the chosen position in each array of scores.
+    - positions, int64 array: with a threshold, which counts these are.
+    """
+
+    answers: Ints
     spend: Spend
+    positions: Ints | None = None
 
 
 class Drawing(NamedTuple):
@@ -67,32 +154,10 @@ class Drawing(NamedTuple):
 class Noise(Protocol):
     """A source of noise: double-geometric for pure differential privacy, discrete Gaussian for zCDP."""
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """P(X = k) ∝ exp(−|k| ε/Δ₁) on each count; ε-DP for a query of L1 sensitivity Δ₁."""
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """Noisy answers to a query by the law that it names; see `geometric`, `gaussian`, `over`, `choice`.
 
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """P(X = k) ∝ exp(−k²/2σ²), σ² = Δ₂²/2ρ, on each count; ρ-zCDP for L2 sensitivity Δ₂."""
-
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """Positions and noisy values of the positive counts whose noisy value reaches a threshold; (ε, δ)-DP.
-
-        Each gets double-geometric noise, P(X = k) ∝ exp(−|k| ε/Δ₁). Values under the threshold `least` are
-        dropped, as if they had been 0 (Boninsegna & Silvestri 2025, Theorem 8). δ is
-        `hierdp.privacy.threshold.miss_of` the threshold. The counts must not contain zeros: the threshold
-        hides which cells are present.
-        """
-
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """For each array of whole scores, choose the position of a large score; ε-DP.
-
-        One person may change the scores of at most one array, each by at most Δ. Permute-and-flip: it has the
-        guarantee of the exponential mechanism, P(i) ∝ exp(ε·scoreᵢ/2Δ), and never a lower expected score
-        (McKenna & Sheldon 2020). Drawn as the largest of scoreᵢ + Eᵢ, where the Eᵢ are exponential with mean
-        2Δ/ε.
+        - true: int64 array of counts, of any shape; for a choice, a sequence of arrays of whole scores.
         """
 
 
@@ -101,7 +166,7 @@ def check_noise(noise: Any) -> None:
 
     Raises `InputError` if it is something else, such as a seed, or a class in place of an object.
     """
-    if noise is None or (hasattr(noise, "geometric") and not isinstance(noise, type)):
+    if noise is None or (hasattr(noise, "draw") and not isinstance(noise, type)):
         return
     kind = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
     raise InputError(
@@ -151,22 +216,43 @@ def deviation_of(spend: Spend) -> float | None:
     return math.sqrt((support**2 * mass).sum() / mass.sum())
 
 
-class ExactNoise:
+class _Source:
+    """A source of noise that has a function for each kind of answers."""
+
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """See `Noise.draw`."""
+        if query.noise == CHOICE:
+            return self._chosen(query, true)
+        if query.threshold is not None:
+            return self._large(query, *query.threshold, true)
+        if query.noise not in (GEOMETRIC, GAUSSIAN):
+            laws = listed((GEOMETRIC, GAUSSIAN, CHOICE))
+            raise InputError(f"{query.name}: there is no noise {query.noise!r}; there are {laws}")
+        return self._noisy(query, true)
+
+    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
+        raise NotImplementedError
+
+    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
+        raise NotImplementedError
+
+    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
+        raise NotImplementedError
+
+
+class ExactNoise(_Source):
     """OpenDP's samplers, exact on integers; the loss on record is given by OpenDP's own privacy map."""
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """See `Noise.geometric`."""
-        return self._noisy(GEOMETRIC, counts, query, sensitivity, _scale(sensitivity, epsilon))
+    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
+        scale = _scale_of(query) * UPWARDS
+        measure, loss = _measurement(query.noise, scale, query.sensitivity)
+        drawing = self._drawing(query.noise, scale, lambda part: measure(part.tolist()))
+        spend = _spend(query, scale, loss, True, sampler=drawing.sampler)
+        return Drawn(_draw(drawing, counts, query.name), spend)
 
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """See `Noise.gaussian`."""
-        return self._noisy(GAUSSIAN, counts, query, sensitivity, _scale(sensitivity, math.sqrt(2 * rho)))
-
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`; noise and ε are those of OpenDP's `make_laplace_threshold`."""
-        dp, scale, large = _OpenDP(), _scale(changes.in_all, epsilon) * UPWARDS, dropping(least)
+    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
+        """Noise and ε are those of OpenDP's `make_laplace_threshold`."""
+        dp, scale = _OpenDP(), _scale(changes.in_all, query.loss) * UPWARDS
         space = (
             dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
             dp.l01inf_distance(dp.absolute_distance(T="i64")),
@@ -180,31 +266,20 @@ class ExactNoise:
             noisy[list(kept)] = list(kept.values())
             return noisy
 
-        drawing, miss = self._drawing(large, scale, draw, least), miss_of(changes, scale, least)
-        spend = Spend(
-            query, large, changes.in_all, scale, float(loss), None, True, miss, sampler=drawing.sampler
-        )
+        drawing = self._drawing(query.noise, scale, draw, least)
+        delta = miss_of(changes, scale, least)
+        spend = _spend(query, scale, float(loss), True, delta, sampler=drawing.sampler)
         # Silent: the number of draws is that of the cells that are present, which the threshold hides.
-        return _kept(_draw(drawing, counts, query, silent=True), spend)
+        return _kept(_draw(drawing, counts, query.name, silent=True), spend)
 
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """See `Noise.choose`; the law and its loss are those of OpenDP's `make_noisy_max`."""
-        dp, scale = _OpenDP(), _scale(2 * sensitivity, epsilon) * UPWARDS
+    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
+        """The law and its loss are those of OpenDP's `make_noisy_max`."""
+        dp, scale = _OpenDP(), _scale_of(query) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
-        loss = float(measure.map(sensitivity))
+        loss = float(measure.map(int(query.sensitivity)))
         chosen = np.array([measure(part.tolist()) for part in scores], dtype=np.int64)
-        return chosen, Spend(query, CHOICE, sensitivity, scale, loss, None, True, sampler=opendp())
-
-    def _noisy(self, law: str, counts: Ints, query: str, sensitivity: float, least: float) -> NoisyCounts:
-        scale = least * UPWARDS
-        measure, loss = _measurement(law, scale, sensitivity)
-        drawing = self._drawing(law, scale, lambda part: measure(part.tolist()))
-        epsilon, rho = (None, loss) if law == GAUSSIAN else (loss, None)
-        spend = Spend(query, law, sensitivity, scale, epsilon, rho, True, sampler=drawing.sampler)
-        return NoisyCounts(_draw(drawing, counts, query), spend)
+        return Drawn(chosen, _spend(query, scale, loss, True, sampler=opendp()))
 
     def _drawing(
         self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
@@ -221,7 +296,7 @@ def opendp() -> str:
     return f"{OPENDP} {metadata.version('opendp')}"
 
 
-class SimulatedNoise:
+class SimulatedNoise(_Source):
     """The same distributions from a seed, for experiments. NOT private: floats, and a known seed."""
 
     def __init__(self, seed: int) -> None:
@@ -231,42 +306,31 @@ class SimulatedNoise:
             raise InputError(f"the seed is {seed}: it must be a whole number, 0 or more")
         self._rng = np.random.default_rng(seed)
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """See `Noise.geometric`."""
-        scale = _scale(sensitivity, epsilon)
-        p = -math.expm1(-1 / scale)
-        noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
-        return NoisyCounts(counts + noise, Spend(query, GEOMETRIC, sensitivity, scale, epsilon, None, False))
-
-    def gaussian(self, counts: Ints, query: str, sensitivity: float, rho: float) -> NoisyCounts:
-        """See `Noise.gaussian`."""
-        scale = _scale(sensitivity, math.sqrt(2 * rho))
-        if scale < 1e5:
+    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
+        scale = _scale_of(query)
+        if query.noise != GAUSSIAN:
+            p = -math.expm1(-1 / scale)
+            noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
+        elif scale < 1e5:
             reach = math.ceil(12 * scale) + 1
             support = np.arange(-reach, reach + 1)
             mass = np.exp(-(support**2) / (2 * scale**2))
             noise = self._rng.choice(support, size=counts.shape, p=mass / mass.sum())
         else:  # rounding agrees with the discrete law beyond float precision
             noise = np.rint(self._rng.normal(0, scale, counts.shape)).astype(np.int64)
-        return NoisyCounts(counts + noise, Spend(query, GAUSSIAN, sensitivity, scale, None, rho, False))
+        return Drawn(counts + noise, _spend(query, scale, query.loss, False))
 
-    def stable(
-        self, counts: Ints, query: str, changes: Changes, epsilon: float, least: int
-    ) -> tuple[Ints, NoisyCounts]:
-        """See `Noise.stable`."""
-        noisy = self.geometric(counts, query, changes.in_all, epsilon)
-        miss = miss_of(changes, noisy.spend.scale, least)
-        spend = replace(noisy.spend, noise=dropping(least), delta=miss)
-        return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
+    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
+        noisy = self._noisy(geometric(query.name, changes.in_all, query.loss), counts)
+        delta = miss_of(changes, noisy.spend.scale, least)
+        spend = replace(noisy.spend, noise=query.noise, delta=delta)
+        return _kept(np.where(noisy.answers >= least, noisy.answers, 0), spend)
 
-    def choose(
-        self, scores: Sequence[Ints], query: str, sensitivity: int, epsilon: float
-    ) -> tuple[Ints, Spend]:
-        """See `Noise.choose`."""
-        scale = _scale(2 * sensitivity, epsilon)
+    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
+        scale = _scale_of(query)
         noisy = ((part - part.max()) + self._rng.exponential(scale, part.shape) for part in scores)
         chosen = np.array([int(np.argmax(part)) for part in noisy], dtype=np.int64)
-        return chosen, Spend(query, CHOICE, sensitivity, scale, epsilon, None, False)
+        return Drawn(chosen, _spend(query, scale, query.loss, False))
 
 
 def dropping(least: int) -> str:
@@ -283,9 +347,31 @@ def threshold_of(spend: Spend) -> int:
     return int(spend.noise.removeprefix(f"{GEOMETRIC}, under ").removesuffix(" dropped"))
 
 
-def _kept(noisy: Ints, spend: Spend) -> tuple[Ints, NoisyCounts]:
+def _kept(noisy: Ints, spend: Spend) -> Drawn:
     kept = np.flatnonzero(noisy)
-    return kept, NoisyCounts(noisy[kept], spend)
+    return Drawn(noisy[kept], spend, kept)
+
+
+def _spend(
+    query: Asked,
+    scale: float,
+    loss: float,
+    private: bool,
+    delta: float | None = None,
+    sampler: str | None = None,
+) -> Spend:
+    """The record of a measurement; `loss` is that of the noise: ε, or ρ for Gaussian noise."""
+    epsilon, rho = (None, loss) if query.noise == GAUSSIAN else (loss, None)
+    return Spend(
+        query.name, query.noise, query.sensitivity, scale, epsilon, rho, private, delta, sampler=sampler
+    )
+
+
+def _scale_of(query: Asked) -> float:
+    """The scale of a query's noise, by its law."""
+    if query.noise == GAUSSIAN:
+        return _scale(query.sensitivity, math.sqrt(2 * query.loss))
+    return _scale(query.sensitivity * (2 if query.noise == CHOICE else 1), query.loss)
 
 
 def _scale(sensitivity: float, loss: float) -> float:
@@ -330,9 +416,9 @@ def announce(draws: int, noise: Noise) -> None:
     if draws >= MANY and not isinstance(noise, SimulatedNoise):
         sample = getattr(noise, "sample", SAMPLE)
         zeros = np.zeros(sample, dtype=np.int64)
-        noise.geometric(zeros[:1], "loads the library", 1, 1.0)
+        noise.draw(geometric("loads the library", 1, 1.0), zeros[:1])
         started = time.perf_counter()
-        noise.geometric(zeros, "time of a draw", 1, 1.0)
+        noise.draw(geometric("time of a draw", 1, 1.0), zeros)
         seconds = (time.perf_counter() - started) / sample * draws / processors()
         progress.announce(f"{draws:,} draws of exact noise", seconds, f" on {processors()} cores")
 

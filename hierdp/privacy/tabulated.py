@@ -38,8 +38,10 @@ class TabulatedNoise(ExactNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> noisy = TabulatedNoise().geometric(np.zeros(1000, np.int64), "zeros", sensitivity=1, epsilon=0.1)
-    >>> bool(9 < noisy.counts.std() < 20), noisy.spend.sampler
+    >>> from hierdp.privacy.noise import geometric
+    >>> law = geometric("zeros", sensitivity=1, epsilon=0.1)
+    >>> noisy = TabulatedNoise().draw(law, np.zeros(1000, np.int64))
+    >>> bool(9 < noisy.answers.std() < 20), noisy.spend.sampler
     (True, 'hierdp tables 1')
     """
 

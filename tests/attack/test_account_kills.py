@@ -27,8 +27,7 @@ def marked(usual):
         Path("drawn").touch()
         return usual(*given)
     return draw
-ExactNoise.geometric = marked(ExactNoise.geometric)
-ExactNoise.gaussian = marked(ExactNoise.gaussian)
+ExactNoise.draw = marked(ExactNoise.draw)
 """
 """Leaves a mark before the first noise is drawn."""
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Measuring
 from hierdp.mechanisms.clustering import METHODS
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import GAUSSIAN, Spend
+from hierdp.privacy.noise import Drawn, SimulatedNoise
 from hierdp.record import proofs
 from hierdp.record.step import Step
 from hierdp.tables import Flows, GroupSizes
@@ -31,18 +31,18 @@ class Double:
     noisy: list[np.ndarray] = field(default_factory=list)
     spends: list[Spend] = field(default_factory=list)
 
-    def _answer(self, counts, spend):
-        noisy = np.asarray(self.make(counts), dtype=np.int64)
-        self.true.append(counts.copy())
+    def draw(self, query, true):
+        """See `hierdp.privacy.noise.Noise.draw`."""
+        noisy = np.asarray(self.make(true), dtype=np.int64)
+        self.true.append(true.copy())
         self.noisy.append(noisy.copy())
-        self.spends.append(spend)
-        return NoisyCounts(noisy, spend)
+        self.spends.append(self.spend(query))
+        return Drawn(noisy, self.spends[-1])
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        return self._answer(counts, Spend(query, "double", sensitivity, 0.0, epsilon, None, False))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._answer(counts, Spend(query, "double", sensitivity, 0.0, None, rho, False))
+    def spend(self, query):
+        """The record of a measurement, whose noise has no scale."""
+        epsilon, rho = (None, query.loss) if query.noise == GAUSSIAN else (query.loss, None)
+        return Spend(query.name, "double", query.sensitivity, 0.0, epsilon, rho, False)
 
 
 class Undrawn(SimulatedNoise):
@@ -51,10 +51,8 @@ class Undrawn(SimulatedNoise):
     def __init__(self):
         super().__init__(0)
 
-    def geometric(self, *_, **__):
+    def draw(self, *_):
         raise AssertionError("noise was drawn")
-
-    gaussian = stable = choose = geometric
 
 
 def added(seed: int, spread: int) -> Double:

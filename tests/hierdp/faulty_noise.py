@@ -3,26 +3,28 @@
 from dataclasses import replace
 
 from hierdp.audit.analytic_events import ZeroNoise, largest
+from hierdp.privacy.budget import CHOICE, GAUSSIAN
 from hierdp.privacy.noise import SimulatedNoise
 
 
 class Half(SimulatedNoise):
-    """Half the noise with the full claim. (`stable` uses `geometric`'s noise; its threshold is unchanged.)"""
+    """Half the noise with the full claim. (Noise over a threshold, too; the threshold is unchanged.)"""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        """Draw with twice the ε."""
-        made = super().geometric(counts, query, sensitivity, 2 * epsilon)
-        return replace(made, spend=replace(made.spend, epsilon=epsilon))
+    def _noisy(self, query, counts):
+        """Draw with twice the ε, or four times the ρ."""
+        more = 4 if query.noise == GAUSSIAN else 2
+        drawn = super()._noisy(replace(query, loss=more * query.loss), counts)
+        return replace(drawn, spend=claiming(drawn.spend, query))
 
-    def gaussian(self, counts, query, sensitivity, rho):
-        """Draw with four times the ρ."""
-        made = super().gaussian(counts, query, sensitivity, 4 * rho)
-        return replace(made, spend=replace(made.spend, rho=rho))
-
-    def choose(self, scores, query, sensitivity, epsilon):
+    def _chosen(self, query, scores):
         """Choose with twice the ε."""
-        picked, spend = super().choose(scores, query, sensitivity, 2 * epsilon)
-        return picked, replace(spend, epsilon=epsilon)
+        drawn = super()._chosen(replace(query, loss=2 * query.loss), scores)
+        return replace(drawn, spend=claiming(drawn.spend, query))
+
+
+def claiming(spend, query):
+    """The record of a measurement, with the loss that its query asks for."""
+    return replace(spend, **{"rho" if query.noise == GAUSSIAN else "epsilon": query.loss})
 
 
 class Spared(SimulatedNoise):
@@ -32,18 +34,11 @@ class Spared(SimulatedNoise):
         super().__init__(seed)
         self.query = query
 
-    def geometric(self, counts, query, *scale):
-        return self._spared(super().geometric(counts, query, *scale), counts, query)
-
-    def gaussian(self, counts, query, *scale):
-        return self._spared(super().gaussian(counts, query, *scale), counts, query)
-
-    def _spared(self, made, counts, query):
-        return replace(made, counts=counts.copy()) if query == self.query else made
-
-    def choose(self, scores, query, *scale):
-        chosen, spend = super().choose(scores, query, *scale)
-        return largest(scores) if query == self.query else chosen, spend
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        if query.name != self.query:
+            return drawn
+        return replace(drawn, answers=largest(true) if query.noise == CHOICE else true.copy())
 
 
 class _Measured(ZeroNoise):
@@ -53,20 +48,10 @@ class _Measured(ZeroNoise):
         super().__init__()
         self.true = {}
 
-    def _keep(self, query, parts):
-        self.true.setdefault(query, []).extend(part.tobytes() for part in parts)
-
-    def geometric(self, counts, query, *scale):
-        self._keep(query, [counts])
-        return super().geometric(counts, query, *scale)
-
-    def gaussian(self, counts, query, *scale):
-        self._keep(query, [counts])
-        return super().gaussian(counts, query, *scale)
-
-    def choose(self, scores, query, *scale):
-        self._keep(query, scores)
-        return super().choose(scores, query, *scale)
+    def draw(self, query, true):
+        parts = true if query.noise == CHOICE else [true]
+        self.true.setdefault(query.name, []).extend(part.tobytes() for part in parts)
+        return super().draw(query, true)
 
 
 def measured_differently(case):

@@ -15,9 +15,10 @@ from hierdp.measurements.measurement import Measurements
 from hierdp.measurements.redundant_sums import RedundantSums
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.registry import released_by
-from hierdp.privacy.budget import spends_of
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise, _kept, dropping
-from hierdp.privacy.threshold import miss_of
+from hierdp.privacy.budget import CHOICE, spends_of
+from hierdp.privacy.noise import (
+    SimulatedNoise,
+)
 from hierdp.record.proofs import SavedStep
 from hierdp.record.replay import Replay
 from hierdp.record.written import Written
@@ -139,25 +140,14 @@ class Watched:
     def __init__(self, noise):
         self.noise, self.true, self.noisy, self.spends = noise, [], [], {}
 
-    def _record(self, counts, made):
-        self.true.append((made.spend.query, np.array(counts)))
-        self.noisy.append((made.spend.query, np.array(made.counts)))
-        self.spends[made.spend.query] = made.spend
-        return made
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        return self._record(counts, self.noise.geometric(counts, query, sensitivity, epsilon))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._record(counts, self.noise.gaussian(counts, query, sensitivity, rho))
-
-    def stable(self, counts, query, changes, epsilon, least):
-        kept, made = self.noise.stable(counts, query, changes, epsilon, least)
-        self._record(counts[kept], made)
-        return kept, made
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        return self.noise.choose(scores, query, sensitivity, epsilon)
+    def draw(self, query, true):
+        drawn = self.noise.draw(query, true)
+        if query.noise != CHOICE:
+            counts = true if drawn.positions is None else true[drawn.positions]
+            self.true.append((query.name, np.array(counts)))
+            self.noisy.append((query.name, np.array(drawn.answers)))
+            self.spends[query.name] = drawn.spend
+        return drawn
 
 
 class Counting(SimulatedNoise):
@@ -167,22 +157,11 @@ class Counting(SimulatedNoise):
         super().__init__(0)
         self.first, self.drawn = first, 0
 
-    def _add(self, counts, made):
-        first, self.drawn = self.drawn, self.drawn + counts.size
+    def _noisy(self, query, counts):
+        drawn, first = super()._noisy(query, counts), self.drawn
+        self.drawn += counts.size
         draws = self.first + first + np.arange(counts.size).reshape(counts.shape)
-        return NoisyCounts(counts + draws, made.spend)
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        return self._add(counts, super().geometric(counts, query, sensitivity, epsilon))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._add(counts, super().gaussian(counts, query, sensitivity, rho))
-
-    def stable(self, counts, query, changes, epsilon, least):
-        noisy = self.geometric(counts, query, changes.in_all, epsilon)
-        miss = miss_of(changes, noisy.spend.scale, least)
-        spend = replace(noisy.spend, noise=dropping(least), delta=miss)
-        return _kept(np.where(noisy.counts >= least, noisy.counts, 0), spend)
+        return replace(drawn, answers=counts + draws)
 
 
 class Repeating(SimulatedNoise):
@@ -192,20 +171,13 @@ class Repeating(SimulatedNoise):
         super().__init__(0)
         self.answers, self.choices = list(answers), list(choices)
 
-    def _again(self, counts, made):
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        if query.noise == CHOICE:
+            return replace(drawn, answers=self.choices.pop(0))
         noisy = self.answers.pop(0)
-        assert noisy.shape == counts.shape, "what is measured depends on more than public facts and answers"
-        return NoisyCounts(noisy.copy(), made.spend)
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        return self._again(counts, super().geometric(counts, query, sensitivity, epsilon))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._again(counts, super().gaussian(counts, query, sensitivity, rho))
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        _, spend = super().choose(scores, query, sensitivity, epsilon)
-        return self.choices.pop(0), spend
+        assert noisy.shape == true.shape, "what is measured depends on more than public facts and answers"
+        return replace(drawn, answers=noisy.copy())
 
 
 class Recording(SimulatedNoise):
@@ -215,20 +187,10 @@ class Recording(SimulatedNoise):
         super().__init__(seed)
         self.answers, self.choices = [], []
 
-    def _keep(self, made):
-        self.answers.append(made.counts.copy())
-        return made
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        return self._keep(super().geometric(counts, query, sensitivity, epsilon))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._keep(super().gaussian(counts, query, sensitivity, rho))
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        chosen, spend = super().choose(scores, query, sensitivity, epsilon)
-        self.choices.append(chosen.copy())
-        return chosen, spend
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        (self.choices if query.noise == CHOICE else self.answers).append(drawn.answers.copy())
+        return drawn
 
 
 def of_tree(tree, noisy, laws, what):

@@ -20,8 +20,16 @@ from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
 from hierdp.mechanisms import MECHANISMS
-from hierdp.privacy.budget import Allowed, Ledger
-from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise, threshold
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, Allowed, Ledger
+from hierdp.privacy.noise import (
+    ExactNoise,
+    SimulatedNoise,
+    choice,
+    gaussian,
+    geometric,
+    over,
+    threshold,
+)
 from hierdp.privacy.threshold import Changes, miss_of
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 
@@ -286,13 +294,9 @@ def test_confidence_is_shared_by_all_bounds():
 class Shared(SimulatedNoise):
     """One draw for all counts of a measurement."""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        one = super().geometric(np.zeros(1, np.int64), query, sensitivity, epsilon)
-        return NoisyCounts(counts + one.counts, one.spend)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        one = super().gaussian(np.zeros(1, np.int64), query, sensitivity, rho)
-        return NoisyCounts(counts + one.counts, one.spend)
+    def _noisy(self, query, counts):
+        drawn = super()._noisy(query, np.zeros(1, np.int64))
+        return replace(drawn, answers=counts + drawn.answers)
 
 
 def caught(case, runs, source):
@@ -329,16 +333,16 @@ def test_half_the_noise_is_half_of_each_kind():
     """It is not a quarter, although some kinds of noise are drawn with the help of others."""
     counts = np.full(30_000, 10**6)
     kinds = {
-        "geometric": lambda noise: noise.geometric(counts, "q", 1, 0.2),
-        "gaussian": lambda noise: noise.gaussian(counts, "q", 1.0, 0.005),
-        "stable": lambda noise: noise.stable(counts, "q", Changes(2, 2, 1, 1), 0.4, 70)[1],
+        "geometric": lambda noise: noise.draw(geometric("q", 1, 0.2), counts),
+        "gaussian": lambda noise: noise.draw(gaussian("q", 1.0, 0.005), counts),
+        "stable": lambda noise: noise.draw(over("q", Changes(2, 2, 1, 1), 0.4, 70), counts)[1],
     }
     for name, drawn in kinds.items():
         usual, half = (float(np.std(drawn(source(1)).counts)) for source in (SimulatedNoise, Half))
         assert half / usual == pytest.approx(0.5, rel=0.03), name
     scores = [np.array([0, 4])] * 30_000  # the second is chosen with P(E₁ - E₂ < 4), means 2Δ/ε
     usual, half = (
-        float(np.mean(source(1).choose(scores, "q", 1, 0.5)[0])) for source in (SimulatedNoise, Half)
+        float(np.mean(source(1).draw(choice("q", 1, 0.5), scores)[0])) for source in (SimulatedNoise, Half)
     )
     assert 1 - usual == pytest.approx(math.exp(-1) / 2, rel=0.05)
     assert 1 - half == pytest.approx(math.exp(-2) / 2, rel=0.1)
@@ -356,10 +360,11 @@ def test_a_wrong_l2_sensitivity_is_detected(mechanism, method, monkeypatch):
 class TooLow(SimulatedNoise):
     """A threshold for a far larger δ."""
 
-    def stable(self, counts, query, changes, epsilon, least):
-        delta = miss_of(changes, changes.in_all / epsilon, least)
-        kept, made = super().stable(counts, query, changes, epsilon, threshold(changes, epsilon, 90 * delta))
-        return kept, replace(made, spend=replace(made.spend, delta=delta))
+    def _large(self, query, changes, least, counts):
+        delta = miss_of(changes, changes.in_all / query.loss, least)
+        low = threshold(changes, query.loss, 90 * delta)
+        drawn = super()._large(query, changes, low, counts)
+        return replace(drawn, spend=replace(drawn.spend, delta=delta))
 
 
 def test_too_low_threshold_is_detected():
@@ -471,20 +476,14 @@ class Answered(SimulatedNoise):
         super().__init__(0)
         self.measured, self._answers = [], list(answers)
 
-    def _answer(self, counts, sensitivity, norm, spend):
-        self.measured.append((np.array(counts), float(sensitivity), norm))
-        return NoisyCounts(self._answers[len(self.measured) - 1] if self._answers else counts.copy(), spend)
-
-    def geometric(self, counts, query, sensitivity, epsilon):
-        spend = super().geometric(counts, query, sensitivity, epsilon).spend
-        return self._answer(counts, sensitivity, 1, spend)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        return self._answer(counts, sensitivity, 2, super().gaussian(counts, query, sensitivity, rho).spend)
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        _, spend = super().choose(scores, query, sensitivity, epsilon)
-        return np.zeros(len(scores), np.int64), spend
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        if query.noise == CHOICE:
+            return replace(drawn, answers=np.zeros(len(true), np.int64))
+        norm = 2 if query.noise == GAUSSIAN else 1
+        self.measured.append((np.array(true), float(query.sensitivity), norm))
+        answers = self._answers[len(self.measured) - 1] if self._answers else true.copy()
+        return replace(drawn, answers=answers)
 
 
 def test_the_two_tables_are_those_of_the_relation():

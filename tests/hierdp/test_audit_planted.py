@@ -45,7 +45,7 @@ PLANTED = {
 REACHED = {
     "true answers to some queries of the last level": true_answers("group by region"),
     "a level of group sizes without noise": mutant(
-        Measuring._draw, "noisy.counts.ravel()", "(true if query.level[1] == 1 else noisy.counts).ravel()"
+        Measuring._draw, "drawn.answers.ravel()", "(true if query.level[1] == 1 else drawn.answers).ravel()"
     ),
 }
 """Bugs whose queries or levels have other names in the cases of an audit."""

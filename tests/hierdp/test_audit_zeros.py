@@ -1,36 +1,33 @@
 """Zeros get noise like other counts: every mechanism adds it, and an audit detects if one does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hierdp.audit import CASES, audit
 from hierdp.audit.analytic_events import ZeroNoise
-from hierdp.privacy.noise import ExactNoise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import CHOICE
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise, gaussian, geometric
 from tests.marks import quick
 
 
 class SparesZeros(SimulatedNoise):
     """Noise that leaves zeros at 0."""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        made = super().geometric(counts, query, sensitivity, epsilon)
-        return NoisyCounts(np.where(counts == 0, 0, made.counts), made.spend)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        made = super().gaussian(counts, query, sensitivity, rho)
-        return NoisyCounts(np.where(counts == 0, 0, made.counts), made.spend)
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        if query.noise == CHOICE:
+            return drawn
+        return replace(drawn, answers=np.where(true == 0, 0, drawn.answers))
 
 
 class OnZerosAlone(ZeroNoise):
     """Adds 5 to zeros, and no noise to other counts."""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        made = super().geometric(counts, query, sensitivity, epsilon)
-        return NoisyCounts(counts + 5 * (counts == 0), made.spend)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        made = super().gaussian(counts, query, sensitivity, rho)
-        return NoisyCounts(counts + 5 * (counts == 0), made.spend)
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        return drawn if query.noise == CHOICE else replace(drawn, answers=true + 5 * (true == 0))
 
 
 METHODS = sorted({(case.mechanism, case.method) for case in CASES} - {("top-down", "SH")})
@@ -81,10 +78,8 @@ def test_an_audit_sees_that_zeros_get_no_noise(mechanism, method, change, runs):
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
 def test_zeros_get_the_noise_of_other_counts(noise):
-    for drawn in (
-        lambda counts: noise.geometric(counts, "q", 1, 0.5),
-        lambda counts: noise.gaussian(counts, "q", 1.0, 0.125),
-    ):
-        zeros, others = drawn(np.zeros(2000, np.int64)).counts, drawn(np.full(2000, 50)).counts - 50
+    for law in (geometric("q", 1, 0.5), gaussian("q", 1.0, 0.125)):
+        zeros = noise.draw(law, np.zeros(2000, np.int64)).answers
+        others = noise.draw(law, np.full(2000, 50)).answers - 50
         assert np.std(zeros) == pytest.approx(np.std(others), rel=0.3)
         assert (zeros == 0).mean() == pytest.approx((others == 0).mean(), abs=0.08)  # 5 deviations

@@ -156,7 +156,7 @@ COMMANDS = {
     "more clusters than bins": (
         AGES + " --method SF --clusters 9", "clusters is 9: 8 bins form 1 to 8 runs"
     ),
-    "no width": (AGES + " --method GS --width 0", "width is 0"),
+    "no width": (AGES + " --method GS --width 0", "'--width': 0 is not in the range x>=1"),
     "two methods for three levels": (
         GROUPS + " --method 'Hc x Hc'", "2 methods for 3 levels ('root', 'state', 'county')"
     ),

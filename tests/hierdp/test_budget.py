@@ -29,7 +29,7 @@ from hierdp.privacy.budget import (
     sum_of,
 )
 from hierdp.privacy.conversion import PAPERS, TIGHTER, papers_rho_of, rho_of
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise, gaussian, geometric
 from hierdp.privacy.rounding import below, root_of
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
@@ -156,11 +156,11 @@ def test_exact_noise_on_every_split_stays_within_the_budget(epsilon):
     """By OpenDP's privacy map for each level, with no allowance for rounding."""
     noise, zero = ExactNoise(), np.zeros(1, np.int64)
     for shares in plans(epsilon):
-        spends = [noise.geometric(zero, "q", 1, share).spend for share in shares]
+        spends = [noise.draw(geometric("q", 1, share), zero).spend for share in shares]
         assert Ledger(epsilon, 0.0, "n", tuple(spends)).spent <= epsilon
     for parts, squared in itertools.product((1, 2, 5, 12), (1, 2, 10)):
         shares = split(rho_of(epsilon, 1e-6), parts)
-        spends = [noise.gaussian(zero, "q", root_of(squared), share).spend for share in shares]
+        spends = [noise.draw(gaussian("q", root_of(squared), share), zero).spend for share in shares]
         ledger = Ledger(epsilon, 1e-6, "n", tuple(spends))
         assert ledger.spent == pytest.approx(ledger.rho)
 

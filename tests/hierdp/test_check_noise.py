@@ -17,7 +17,7 @@ from hierdp.measurements.measurement import Measurement
 from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import PAPERS, papers_epsilon_of, papers_rho_of
-from hierdp.privacy.noise import deviation_of
+from hierdp.privacy.noise import deviation_of, geometric
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
@@ -129,9 +129,9 @@ def test_a_tree_of_noisy_counts(factor, gaussian):
     true = tree.sum_up(rng.integers(0, 9, (300, 2)))
     noise = SimulatedNoise(5)
     drawn = (
-        noise.gaussian(true, "q", 1, 1 / (2 * (4 * factor) ** 2)).counts
+        noise.draw(gaussian("q", 1, 1 / (2 * (4 * factor) ** 2)), true).answers
         if gaussian
-        else noise.geometric(true, "q", 1, 1 / (4 * factor)).counts
+        else noise.draw(geometric("q", 1, 1 / (4 * factor)), true).answers
     )
     law = CountNoise(gaussian, 4.0)
     (line,) = check_noise(of_tree(tree, drawn, [law] * 3, "counts"))
@@ -222,9 +222,9 @@ def test_only_an_impossible_scale_fails(tmp_path, kind):
 class Quieter(SimulatedNoise):
     """Noise that is a sixth of the scale that it reports."""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        stated = super().geometric(counts, query, sensitivity, epsilon).spend
-        return replace(super().geometric(counts, query, sensitivity, 6 * epsilon), spend=stated)
+    def draw(self, query, true):
+        stated = super().draw(query, true).spend
+        return replace(super().draw(replace(query, loss=6 * query.loss), true), spend=stated)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering
 from hierdp.mechanisms.clustering import structure_first as sf
 from hierdp.mechanisms.clustering.ahp import laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, by_place, empirical, greedy, optimal, rules_of_thumb
-from hierdp.privacy.budget import Ledger, Spend
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.budget import CHOICE, Ledger
+from hierdp.privacy.noise import Drawn, ExactNoise, SimulatedNoise, geometric
 from hierdp.record.spool import Steps
 from hierdp.record.step import Step
 from hierdp.tables.binning import Histogram
@@ -43,11 +43,13 @@ class Choosing(Double):
         super().__init__(**given)
         self.choices, self.scores, self.queried = iter(choices), [], []
 
-    def choose(self, scores, query, sensitivity, epsilon):
-        self.scores += [score.copy() for score in scores]
-        self.queried.append((query, sensitivity, epsilon))
-        chosen = [next(self.choices, 0) % len(score) for score in scores]
-        return np.array(chosen, np.int64), Spend(query, "shown", sensitivity, 2.0, epsilon, None, False)
+    def draw(self, query, true):
+        if query.noise != CHOICE:
+            return super().draw(query, true)
+        self.scores += [score.copy() for score in true]
+        self.queried.append((query.name, query.sensitivity, query.loss))
+        chosen = [next(self.choices, 0) % len(score) for score in true]
+        return Drawn(np.array(chosen, np.int64), self.spend(query))
 
 
 # The rules for clusters
@@ -249,7 +251,7 @@ def test_the_laplace_error_is_that_of_the_noise_drawn():
         assert 2 * laplace_scale(epsilon) ** 2 == pytest.approx(2 * a / (1 - a) ** 2, rel=1e-12)
     assert laplace_scale(1e-6) == pytest.approx(1e6)
     assert laplace_scale(2000.0) == 0
-    draws = SimulatedNoise(1).geometric(np.zeros(200_000, np.int64), "q", 1, 1.0).counts
+    draws = SimulatedNoise(1).draw(geometric("q", 1, 1.0), np.zeros(200_000, np.int64)).answers
     assert 2 * laplace_scale(1.0) ** 2 == pytest.approx(draws.var(), rel=0.03)
 
 

@@ -250,8 +250,8 @@ def test_a_tree_needs_no_kernels(tmp_path):
 
 def test_exact_noise_loads_opendp_without_its_extras(tmp_path):
     code = (
-        "import numpy as np\nfrom hierdp.privacy.noise import ExactNoise\n"
-        "ExactNoise().geometric(np.ones(3, int), 'q', 1, 1.0)"
+        "import numpy as np\nfrom hierdp.privacy.noise import ExactNoise, geometric\n"
+        "ExactNoise().draw(geometric('q', 1, 1.0), np.ones(3, int))"
     )
     assert not loaded(tmp_path, code) & {"sklearn", "scipy.stats", "polars", "opendp.prelude"}
 

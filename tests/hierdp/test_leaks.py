@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -30,7 +31,7 @@ from hierdp.mechanisms.range_query import METHODS as RANGE_QUERY
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.top_down import METHODS as TOP_DOWN
 from hierdp.mechanisms.top_down import top_down
-from hierdp.privacy.budget import Spend
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC, Spend
 from hierdp.privacy.noise import ExactNoise
 from hierdp.tables import Flows, GroupSizes, databases
 from hierdp.tables.binning import Histogram
@@ -51,19 +52,18 @@ class Shifting(Choosing):
     def __init__(self, choices=()):
         super().__init__(choices, make=shifted)
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        spend = Spend(query, "double-geometric", sensitivity, sensitivity / epsilon, epsilon, None, False)
-        return self._answer(counts, spend)
+    def spend(self, query):
+        if query.noise == CHOICE:
+            return super().spend(query)
+        if query.noise == GAUSSIAN:
+            scale = query.sensitivity / (2 * query.loss) ** 0.5
+            return Spend(query.name, GAUSSIAN, query.sensitivity, scale, None, query.loss, False)
+        scale, delta = query.sensitivity / query.loss, None if query.threshold is None else 0.0
+        return Spend(query.name, GEOMETRIC, query.sensitivity, scale, query.loss, None, False, delta)
 
-    def gaussian(self, counts, query, sensitivity, rho):
-        scale = sensitivity / (2 * rho) ** 0.5
-        return self._answer(counts, Spend(query, "discrete Gaussian", sensitivity, scale, None, rho, False))
-
-    def stable(self, counts, query, changes, epsilon, least):  # noqa: ARG002
-        scale = changes.in_all / epsilon
-        spend = Spend(query, "double-geometric", changes.in_all, scale, epsilon, None, False, 0.0)
-        made = self._answer(counts, spend)
-        return np.arange(counts.size), made
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        return drawn if query.threshold is None else replace(drawn, positions=np.arange(true.size))
 
 
 def numbers_in(text):

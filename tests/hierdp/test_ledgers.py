@@ -34,21 +34,9 @@ class Dear(SimulatedNoise):
             delta=spend.delta and spend.delta * self.more_delta,
         )
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        made = super().geometric(counts, query, sensitivity, epsilon)
-        return replace(made, spend=self._priced(made.spend))
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        made = super().gaussian(counts, query, sensitivity, rho)
-        return replace(made, spend=self._priced(made.spend))
-
-    def stable(self, counts, query, changes, epsilon, least):
-        kept, made = SimulatedNoise.stable(SimulatedNoise(0), counts, query, changes, epsilon, least)
-        return kept, replace(made, spend=self._priced(made.spend))
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        chosen, spend = super().choose(scores, query, sensitivity, epsilon)
-        return chosen, self._priced(spend)
+    def draw(self, query, true):
+        drawn = super().draw(query, true)
+        return replace(drawn, spend=self._priced(drawn.spend))
 
 
 @pytest.mark.parametrize("case", quick(CASES, every=4), ids=NAMES)

@@ -48,8 +48,8 @@ def true_answers(query):
     """Keeps the true answers to a query of the last level: noise is drawn, charged and thrown away."""
     return mutant(
         Measuring._draw,
-        "noisy.counts.ravel()",
-        f"(true if query.name == {query!r} else noisy.counts).ravel()",
+        "drawn.answers.ravel()",
+        f"(true if query.name == {query!r} else drawn.answers).ravel()",
     )
 
 
@@ -88,8 +88,8 @@ MUTANTS = {
         "_draw",
         mutant(
             Measuring._draw,
-            "noisy.counts.ravel()",
-            "np.append((noisy.counts[:1] + true[:1]) // 2, noisy.counts[1:])",
+            "drawn.answers.ravel()",
+            "np.append((drawn.answers[:1] + true[:1]) // 2, drawn.answers[1:])",
         ),
         draws("Wavelet"),
     ),
@@ -135,28 +135,30 @@ MUTANTS = {
         "_draw",
         mutant(
             Measuring._draw,
-            "noisy.counts.ravel()",
-            "(true if query.name == 'the total' else noisy.counts).ravel()",
+            "drawn.answers.ravel()",
+            "(true if query.name == 'the total' else drawn.answers).ravel()",
         ),
         draws("InfTDA unbounded"),
     ),
     "true counts of flows where they are 0": (
         Measuring,
         "_draw",
-        mutant(Measuring._draw, "noisy.counts.ravel()", "np.where(true == 0, 0, noisy.counts).ravel()"),
+        mutant(Measuring._draw, "drawn.answers.ravel()", "np.where(true == 0, 0, drawn.answers).ravel()"),
         draws("InfTDA unbounded"),
     ),
     "true counts over the threshold": (
         Measuring,
         "_large",
-        mutant(Measuring._large, "noisy.counts", "counts[kept]"),
+        mutant(Measuring._large, "drawn.answers", "counts[drawn.positions]"),
         draws("SH"),
     ),
     "a level of group sizes without noise": (
         Measuring,
         "_draw",
         mutant(
-            Measuring._draw, "noisy.counts.ravel()", "(true if query.level[1] == 2 else noisy.counts).ravel()"
+            Measuring._draw,
+            "drawn.answers.ravel()",
+            "(true if query.level[1] == 2 else drawn.answers).ravel()",
         ),
         draws("M_c^dp"),
     ),
@@ -174,7 +176,9 @@ MUTANTS = {
         Measuring,
         "_draw",
         mutant(
-            Measuring._draw, "noisy.counts.ravel()", "np.append(noisy.counts.ravel()[:-1], true.ravel()[-1:])"
+            Measuring._draw,
+            "drawn.answers.ravel()",
+            "np.append(drawn.answers.ravel()[:-1], true.ravel()[-1:])",
         ),
         draws("H_b^c"),
     ),

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from hierdp.mechanisms.clustering.priv_tree import SPLITS
 from hierdp.privacy import noise as exact
 from hierdp.privacy import tabulated
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise, gaussian, geometric
 from hierdp.privacy.tables import random_words
 from tests.marks import quick
 
@@ -225,8 +225,8 @@ def blocks_apart(source, at_once):
     """Check that six blocks, the last of one count, get noise of their own."""
     zeros = np.zeros(5 * at_once + 1, np.int64)
     draws = {
-        "geometric": lambda: source.geometric(zeros, "q", 1, 1e-11).counts,
-        "gaussian": lambda: source.gaussian(zeros, "q", 1.0, 1 / (2 * 9e4**2)).counts,
+        "geometric": lambda: source.draw(geometric("q", 1, 1e-11), zeros).answers,
+        "gaussian": lambda: source.draw(gaussian("q", 1.0, 1 / (2 * 9e4**2)), zeros).answers,
     }
     for name, draw in draws.items():
         lasts = []

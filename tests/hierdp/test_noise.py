@@ -18,7 +18,19 @@ from hierdp.execution import progress
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy import noise as module
-from hierdp.privacy.noise import BLOCK, Changes, Drawing, ExactNoise, NoisyCounts, SimulatedNoise, threshold
+from hierdp.privacy.noise import (
+    BLOCK,
+    Changes,
+    Drawing,
+    Drawn,
+    ExactNoise,
+    Law,
+    SimulatedNoise,
+    gaussian,
+    geometric,
+    over,
+    threshold,
+)
 from hierdp.tables import GroupSizes
 from tests.marks import quick
 
@@ -42,8 +54,8 @@ def gaussian_pmf(k, sensitivity, rho):
 
 def draw(source, law, sensitivity, loss, counts):
     noise = SOURCES[source]()
-    draw = noise.geometric if law == "geometric" else noise.gaussian
-    return draw(counts, "q", sensitivity, loss)
+    asked = geometric if law == "geometric" else gaussian
+    return noise.draw(asked("q", sensitivity, loss), counts)
 
 
 def moments(pmf, reach):
@@ -70,7 +82,7 @@ def moments(pmf, reach):
 )
 def test_law(source, law, sensitivity, loss):
     true = np.arange(DRAWS) - 777
-    noise = draw(source, law, sensitivity, loss, true).counts - true
+    noise = draw(source, law, sensitivity, loss, true).answers - true
     pmf = {"geometric": geometric_pmf, "gaussian": gaussian_pmf}[law]
     variance, fourth = moments(lambda k: pmf(k, sensitivity, loss), math.ceil(60 * sensitivity / loss))
 
@@ -102,7 +114,7 @@ def test_law(source, law, sensitivity, loss):
 def test_pure_loss_is_opendps_and_no_more_than_requested(sensitivity, epsilon):
     import opendp.prelude as dp
 
-    spend = ExactNoise().geometric(np.zeros(3, np.int64), "q", sensitivity, epsilon).spend
+    spend = ExactNoise().draw(geometric("q", sensitivity, epsilon), np.zeros(3, np.int64)).spend
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     assert spend.epsilon == dp.m.make_laplace(*space, scale=spend.scale).map(sensitivity)
     assert epsilon * (1 - 1e-9) <= spend.epsilon <= epsilon
@@ -115,7 +127,7 @@ def test_pure_loss_is_opendps_and_no_more_than_requested(sensitivity, epsilon):
 def test_zcdp_loss_is_opendps_and_no_more_than_requested(sensitivity, rho):
     import opendp.prelude as dp
 
-    spend = ExactNoise().gaussian(np.zeros(3, np.int64), "q", sensitivity, rho).spend
+    spend = ExactNoise().draw(gaussian("q", sensitivity, rho), np.zeros(3, np.int64)).spend
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
     assert spend.scale == pytest.approx(sensitivity / math.sqrt(2 * rho))
     assert spend.rho == dp.m.make_gaussian(*space, scale=spend.scale).map(sensitivity)
@@ -127,37 +139,37 @@ def test_exact_noise_cannot_be_seeded():
     assert not inspect.signature(ExactNoise).parameters
     with pytest.raises(TypeError):
         ExactNoise(1)
-    for method in (ExactNoise.geometric, ExactNoise.gaussian):
-        assert not {"seed", "rng"} & set(inspect.signature(method).parameters)
+    assert not {"seed", "rng"} & set(inspect.signature(ExactNoise.draw).parameters)
     same = np.zeros(200, np.int64)
     noises = []
     for noise in (ExactNoise(), ExactNoise()):
         np.random.seed(0)  # noqa: NPY002  — no global seed may reach it
-        noises += [noise.geometric(same, "q", 1, 0.1).counts, noise.geometric(same, "q", 1, 0.1).counts]
+        noises += [noise.draw(geometric("q", 1, 0.1), same).answers for _ in range(2)]
     for i, first in enumerate(noises):
         assert not any((first == second).all() for second in noises[:i])
 
 
 def test_same_seed_same_bytes():
     counts = np.arange(1000)
-    for law, loss in (("geometric", 0.3), ("gaussian", 0.01), ("gaussian", 1e-13)):
+    for law in (geometric("q", 1, 0.3), gaussian("q", 1, 0.01), gaussian("q", 1, 1e-13)):
         first, second, other = (
-            getattr(SimulatedNoise(seed), law)(counts, "q", 1, loss).counts.tobytes() for seed in (7, 7, 8)
+            SimulatedNoise(seed).draw(law, counts).answers.tobytes() for seed in (7, 7, 8)
         )
         assert first == second
         assert first != other
     one = SimulatedNoise(7)
-    assert (one.geometric(counts, "q", 1, 0.3).counts != one.geometric(counts, "q", 1, 0.3).counts).any()
+    first, second = (one.draw(geometric("q", 1, 0.3), counts).answers for _ in range(2))
+    assert (first != second).any()
 
 
 def test_simulated_noise_of_a_large_scale():
-    noise = SimulatedNoise(3).gaussian(np.zeros(DRAWS, np.int64), "q", 1.0, 1e-13).counts
+    noise = SimulatedNoise(3).draw(gaussian("q", 1.0, 1e-13), np.zeros(DRAWS, np.int64)).answers
     scale = 1 / math.sqrt(2e-13)
     assert noise.std() == pytest.approx(scale, rel=0.05)
 
 
 def test_simulated_noise_has_its_tails():
-    noise = SimulatedNoise(3).gaussian(np.zeros(10**6, np.int64), "q", 1.0, 0.005).counts  # scale 10
+    noise = SimulatedNoise(3).draw(gaussian("q", 1.0, 0.005), np.zeros(10**6, np.int64)).answers  # scale 10
     assert min(noise.max(), -noise.min()) > 42  # expect 13 of a million draws beyond it on each side
 
 
@@ -165,13 +177,13 @@ def test_simulated_noise_has_its_tails():
 def test_shapes_and_large_counts_are_kept(noise):
     counts = np.array([[0, 2**53 + 1], [-(2**53) - 1, 2**60]])
     for noisy in (
-        noise.geometric(counts, "q", 1, 1e3),  # so little noise that all of it is 0
-        noise.gaussian(counts, "q", 1, 1e6),
+        noise.draw(geometric("q", 1, 1e3), counts),  # so little noise that all of it is 0
+        noise.draw(gaussian("q", 1, 1e6), counts),
     ):
-        assert noisy.counts.dtype == np.int64
-        assert (noisy.counts == counts).all()
-        assert noisy.counts is not counts
-    assert noise.geometric(np.zeros((0,), np.int64), "q", 1, 1.0).counts.shape == (0,)
+        assert noisy.answers.dtype == np.int64
+        assert (noisy.answers == counts).all()
+        assert noisy.answers is not counts
+    assert noise.draw(geometric("q", 1, 1.0), np.zeros((0,), np.int64)).answers.shape == (0,)
 
 
 def test_simulated_noise_is_marked(tmp_path):
@@ -191,13 +203,14 @@ def test_simulated_noise_is_marked(tmp_path):
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
 def test_noisy_counts_do_not_carry_the_true_ones(noise):
     true = np.arange(1000, 1100)
-    for noisy in (noise.geometric(true, "q", 1, 0.01), noise.gaussian(true, "q", 1.0, 1e-5)):
-        assert isinstance(noisy, NoisyCounts)
-        assert [field.name for field in dataclasses.fields(noisy)] == ["counts", "spend"]
-        assert set(vars(noisy)) == {"counts", "spend"}
-        assert not np.shares_memory(noisy.counts, true)
-        assert noisy.counts.base is None or not np.shares_memory(noisy.counts.base, true)
-        assert (noisy.counts != true).any()
+    for noisy in (noise.draw(geometric("q", 1, 0.01), true), noise.draw(gaussian("q", 1.0, 1e-5), true)):
+        assert isinstance(noisy, Drawn)
+        assert [field.name for field in dataclasses.fields(noisy)] == ["answers", "spend", "positions"]
+        assert set(vars(noisy)) == {"answers", "spend", "positions"}
+        assert noisy.positions is None
+        assert not np.shares_memory(noisy.answers, true)
+        assert noisy.answers.base is None or not np.shares_memory(noisy.answers.base, true)
+        assert (noisy.answers != true).any()
         assert {type(value) for value in dataclasses.astuple(noisy.spend)} <= {
             str, int, float, bool, type(None)
         }  # fmt: skip
@@ -218,8 +231,8 @@ def test_bad_seeds(seed, message):
 def test_true_counts_are_not_changed():
     for noise in (ExactNoise(), SimulatedNoise(1)):
         true = np.arange(50)
-        noise.geometric(true, "q", 1, 0.1)
-        noise.gaussian(true, "q", 1.0, 0.1)
+        noise.draw(geometric("q", 1, 0.1), true)
+        noise.draw(gaussian("q", 1.0, 0.1), true)
         assert (true == np.arange(50)).all()
 
 
@@ -227,9 +240,9 @@ def test_true_counts_are_not_changed():
 @pytest.mark.parametrize("loss", [1e-30, 1e-320, 0.0])
 def test_noise_that_would_drown_everything_is_refused(noise, loss):
     with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
-        noise.geometric(np.zeros(3, np.int64), "q", 1, loss)
+        noise.draw(geometric("q", 1, loss), np.zeros(3, np.int64))
     with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
-        noise.gaussian(np.zeros(3, np.int64), "q", 1.0, loss)
+        noise.draw(gaussian("q", 1.0, loss), np.zeros(3, np.int64))
 
 
 # --- blocks on all cores -----------------------------------------------------------------------------------
@@ -238,15 +251,17 @@ def test_noise_that_would_drown_everything_is_refused(noise, loss):
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
 def test_blocks_come_back_in_order(size):
     counts = np.arange(size) * 1000 - 5
-    noisy = ExactNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that all of it is 0
+    noisy = ExactNoise().draw(gaussian("q", 1.0, 1e6), counts).answers  # so little noise that all of it is 0
     assert (noisy == counts).all()
-    kept, large = ExactNoise().stable(counts + 10**6, "q", Changes(2, 2, 1, 1), 1e5, 2)
-    assert (kept == np.arange(size)).all()
-    assert (large.counts == counts + 10**6).all()
+    large = ExactNoise().draw(over("q", Changes(2, 2, 1, 1), 1e5, 2), counts + 10**6)
+    assert (large.positions == np.arange(size)).all()
+    assert (large.answers == counts + 10**6).all()
 
 
 def test_each_block_has_noise_of_its_own():
-    noisy = ExactNoise().gaussian(np.zeros(6 * BLOCK, np.int64), "q", 1.0, 1e-4).counts.reshape(6, BLOCK)
+    noisy = (
+        ExactNoise().draw(gaussian("q", 1.0, 1e-4), np.zeros(6 * BLOCK, np.int64)).answers.reshape(6, BLOCK)
+    )
     for i in range(6):
         for j in range(i):
             assert abs(np.corrcoef(noisy[i], noisy[j])[0, 1]) < 8 / math.sqrt(BLOCK)
@@ -313,7 +328,7 @@ def test_a_failing_block_fails_the_draw():
 def test_stable_costs_no_more_than_requested(epsilon, delta, trips, distinct, bounded):
     changes = trips_of_a_person(trips, distinct, bounded).changes(1)
     least = threshold(changes, epsilon, delta)
-    _, noisy = ExactNoise().stable(np.array([5, 10**7]), "q", changes, epsilon, least)
+    noisy = ExactNoise().draw(over("q", changes, epsilon, least), np.array([5, 10**7]))
     spend = noisy.spend
     assert epsilon * (1 - 1e-9) <= spend.epsilon <= epsilon
     assert 0 < spend.delta <= delta
@@ -333,14 +348,20 @@ def test_law_of_stable(source):
     changes, epsilon, delta, draws = Changes(2, 2, 1, 1), 0.5, 0.01, DRAWS // 4
     least = threshold(changes, epsilon, delta)
     for true in (1, least - 3, least, least + 2):
-        kept, noisy = SOURCES[source]().stable(np.full(draws, true), "q", changes, epsilon, least)
-        assert (noisy.counts >= least).all()
-        assert (np.diff(kept) > 0).all()
+        noisy = SOURCES[source]().draw(over("q", changes, epsilon, least), np.full(draws, true))
+        assert (noisy.answers >= least).all()
+        assert (np.diff(noisy.positions) > 0).all()
         p = tail(least - true, 4.0)
-        assert abs(kept.size / draws - p) < 8 * math.sqrt(max(p * (1 - p), 1e-4) / draws)
-    _, noisy = SOURCES[source]().stable(np.full(DRAWS, 10**6), "q", changes, epsilon, least)
-    away = noisy.counts - 10**6
+        assert abs(noisy.positions.size / draws - p) < 8 * math.sqrt(max(p * (1 - p), 1e-4) / draws)
+    noisy = SOURCES[source]().draw(over("q", changes, epsilon, least), np.full(DRAWS, 10**6))
+    away = noisy.answers - 10**6
     for k in range(-6, 7):
         p = float(geometric_pmf(k, 2, epsilon))
         assert abs((away == k).mean() - p) < 8 * math.sqrt(p / DRAWS)
     assert noisy.spend.private == (source == "exact")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_unknown_law_is_refused(source):
+    with pytest.raises(InputError, match="ages: there is no noise 'laplace'"):
+        SOURCES[source]().draw(Law("ages", 1, 1.0, "laplace"), np.zeros(3, np.int64))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, SimulatedNoise, choice
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def law(scores, scale):
 @pytest.mark.parametrize("scores", [[0, 1, 3], [-4, -4], [7], [0, -2, 2, 2]])
 def test_law_of_choices(source, scores):
     draws = 20_000
-    chosen, _ = SOURCES[source]().choose([np.array(scores)] * draws, "q", 2, 1.5)
+    chosen = SOURCES[source]().draw(choice("q", 2, 1.5), [np.array(scores)] * draws).answers
     found = np.bincount(chosen, minlength=len(scores)) / draws
     expected = law(scores, 2 * 2 / 1.5)
     assert found.sum() == pytest.approx(1)
@@ -55,7 +55,8 @@ def test_choices_cost_opendps_loss_within_the_request(sensitivity, epsilon):
     import opendp.prelude as dp
 
     for scores in ([np.array([5, 2])] * 3, []):
-        chosen, spend = ExactNoise().choose(scores, "q", sensitivity, epsilon)
+        drawn = ExactNoise().draw(choice("q", sensitivity, epsilon), scores)
+        chosen, spend = drawn.answers, drawn.spend
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=spend.scale)
         assert spend.epsilon == measure.map(sensitivity)
@@ -64,7 +65,7 @@ def test_choices_cost_opendps_loss_within_the_request(sensitivity, epsilon):
         assert (spend.query, spend.noise, spend.sensitivity) == ("q", "permute-and-flip", sensitivity)
         assert (spend.rho, spend.delta, spend.private) == (None, None, True)
         assert (chosen.shape, chosen.dtype) == ((len(scores),), np.int64)
-        simulated = SimulatedNoise(1).choose(scores, "q", sensitivity, epsilon)[1]
+        simulated = SimulatedNoise(1).draw(choice("q", sensitivity, epsilon), scores).spend
         assert (simulated.epsilon, simulated.private) == (epsilon, False)
         assert simulated.scale == pytest.approx(spend.scale)
 
@@ -77,13 +78,15 @@ def test_clear_choices_and_huge_scores(source):
         np.array([3]),
         *[np.array([2**60, 2**60 + 90])] * 9,  # equal as floats
     ]
-    chosen, _ = SOURCES[source]().choose(scores, "q", 1, 100.0)
+    chosen = SOURCES[source]().draw(choice("q", 1, 100.0), scores).answers
     assert chosen.tolist() == [1, 0, 0, *[1] * 9]
 
 
 def test_simulated_choices_repeat_by_seed():
     scores = [np.zeros(50, np.int64)] * 20
-    first, again, other = (SimulatedNoise(seed).choose(scores, "q", 1, 1.0)[0] for seed in (7, 7, 8))
+    first, again, other = (
+        SimulatedNoise(seed).draw(choice("q", 1, 1.0), scores).answers for seed in (7, 7, 8)
+    )
     assert first.tolist() == again.tolist() != other.tolist()
     assert len(set(first.tolist())) > 5
 
@@ -91,4 +94,4 @@ def test_simulated_choices_repeat_by_seed():
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(1)], ids=["exact", "simulated"])
 def test_choices_of_nothing_but_noise_are_refused(noise):
     with pytest.raises(InputError, match="epsilon is so small that the noise's scale is"):
-        noise.choose([np.array([1, 2])], "q", 1, 1e-13)
+        noise.draw(choice("q", 1, 1e-13), [np.array([1, 2])])

@@ -22,7 +22,7 @@ from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size import group_size
 from hierdp.privacy import noise
-from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise
+from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, geometric
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.tables import GroupSizes
 
@@ -179,7 +179,7 @@ def test_shared_seed_fails_these_checks(source):
     assert not made.ledger.private
     assert "NOT private" in made.manifest()["warning"]
     counts = np.zeros(400, np.int64)
-    calls = [(counts, source.geometric(counts, "q", 1, 1.0).counts) for _ in range(2)]
+    calls = [(counts, source.draw(geometric("q", 1, 1.0), counts).answers) for _ in range(2)]
     with pytest.raises(AssertionError):
         drawn_apart(calls, 800)
     leaf = made.table[made.table.level == 2].groupby("region")["size"].apply(list)
@@ -189,4 +189,4 @@ def test_shared_seed_fails_these_checks(source):
 def test_simulated_noise_goes_on_from_region_to_region():
     one = SimulatedNoise(0)
     zeros = np.zeros(400, np.int64)
-    drawn_apart([(zeros, one.geometric(zeros, "q", 1, 1.0).counts) for _ in range(4)], 1600)
+    drawn_apart([(zeros, one.draw(geometric("q", 1, 1.0), zeros).answers) for _ in range(4)], 1600)

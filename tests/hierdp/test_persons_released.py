@@ -104,9 +104,9 @@ def test_the_stability_histogram_counts_all_of_a_persons_rows():
     seen = []
 
     class Stable(SimulatedNoise):
-        def stable(self, counts, query, changes, epsilon, least):
-            seen.append(changes)
-            return super().stable(counts, query, changes, epsilon, least)
+        def draw(self, query, true):
+            seen.append(query.threshold.changes)
+            return super().draw(query, true)
 
     for distinct in (False, True):
         release(table(*OTHERS), "top-down", epsilon=1.0, noise=Stable(0), person="id", rows_per_person=3,

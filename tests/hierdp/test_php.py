@@ -9,8 +9,8 @@ import pytest
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.clustering.php import SENSITIVITY, cut_scores
-from hierdp.privacy.budget import Ledger, Spend
-from hierdp.privacy.noise import ExactNoise, SimulatedNoise
+from hierdp.privacy.budget import CHOICE, Ledger
+from hierdp.privacy.noise import Drawn, ExactNoise, SimulatedNoise
 from tests.hierdp.doubles import Double, clustered
 from tests.marks import quick
 
@@ -22,13 +22,13 @@ class Scripted(Double):
         super().__init__()
         self.choices, self.scores, self.measured = iter(choices), [], []
 
-    def choose(self, scores, query, sensitivity, epsilon):
-        self.scores.append([score.copy() for score in scores])
-        self.measured.append((query, sensitivity, epsilon))
-        chosen = [next(self.choices, 0) % len(score) for score in scores]
-        return np.array(chosen, dtype=np.int64), Spend(
-            query, "stated", sensitivity, 0.0, epsilon, None, False
-        )
+    def draw(self, query, true):
+        if query.noise != CHOICE:
+            return super().draw(query, true)
+        self.scores.append([score.copy() for score in true])
+        self.measured.append((query.name, query.sensitivity, query.loss))
+        chosen = [next(self.choices, 0) % len(score) for score in true]
+        return Drawn(np.array(chosen, dtype=np.int64), self.spend(query))
 
 
 def deviation(counts):

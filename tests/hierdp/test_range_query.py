@@ -18,7 +18,7 @@ from hierdp.mechanisms.range_query.plan import best_branching, plan_of
 from hierdp.mechanisms.range_query.post_processing import REPAIRS
 from hierdp.mechanisms.range_query.tree import grid_tree, hierarchy_tree
 from hierdp.mechanisms.range_query.wavelet import coefficients, counts_of, sensitivity
-from hierdp.privacy.noise import NoisyCounts, Spend, double_geometric_variance
+from hierdp.privacy.noise import Drawn, Spend, double_geometric_variance
 from hierdp.record.step import NotSolved
 from hierdp.tables.binning import Histogram
 from tests.marks import quick
@@ -34,10 +34,11 @@ class NoNoise:
     def __init__(self):
         self.queried = []
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        self.queried.append((np.asarray(counts).ravel().astype(np.int64), sensitivity, epsilon))
-        spend = Spend(query, "none", sensitivity, sensitivity / epsilon, epsilon, None, False)
-        return NoisyCounts(np.array(counts), spend)
+    def draw(self, query, true):
+        sensitivity, epsilon = query.sensitivity, query.loss
+        self.queried.append((np.asarray(true).ravel().astype(np.int64), sensitivity, epsilon))
+        spend = Spend(query.name, "none", sensitivity, sensitivity / epsilon, epsilon, None, False)
+        return Drawn(np.array(true), spend)
 
 
 def data_for(method, counts):

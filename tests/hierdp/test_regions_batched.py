@@ -13,7 +13,7 @@ from hierdp.mechanisms.count_of_counts import plan as plans
 from hierdp.mechanisms.count_of_counts import top_down
 from hierdp.mechanisms.count_of_counts.estimates import METHODS, Sizes
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, measured_regions, steps_of
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.spool import Spool
 from hierdp.record.step import Step
 from models import Isotonic, Tree
@@ -26,10 +26,10 @@ GROUPS = np.array([9, 7, 2, 3, 4, 2])
 class OneByOne(SimulatedNoise):
     """Draws that do not depend on how many counts are measured at once."""
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        made = super().geometric(counts[:0], query, sensitivity, epsilon)
-        draws = self._rng.geometric(-np.expm1(-1 / made.spend.scale), (counts.size, 2))
-        return NoisyCounts(counts + draws[:, 0] - draws[:, 1], made.spend)
+    def draw(self, query, true):
+        drawn = super().draw(query, true[:0])
+        draws = self._rng.geometric(-np.expm1(-1 / drawn.spend.scale), (true.size, 2))
+        return replace(drawn, answers=true + draws[:, 0] - draws[:, 1])
 
 
 def made(method, tmp_path, name, several, monkeypatch, **more):

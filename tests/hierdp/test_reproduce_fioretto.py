@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hierdp.counts.size_runs import differences as differenced
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, geometric
 from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
 from hierdp.reproduce.fioretto2019.float_solvers import floats
 from hierdp.reproduce.fioretto2019.parts import bounds, taxi_bound
@@ -51,7 +51,7 @@ def test_the_total_of_a_rounded_relaxation_is_as_near_to_g_as_the_bounds_say(cum
 def test_the_error_of_the_noisy_counts_is_that_of_the_noise(method):
     many, epsilon = 200_000, 0.9
     sensitivity = 1 if method == "M_c^dp" else 2
-    drawn = SimulatedNoise(3).geometric(np.zeros(many, np.int64), "q", sensitivity, epsilon / 3).counts
+    drawn = SimulatedNoise(3).draw(geometric("q", sensitivity, epsilon / 3), np.zeros(many, np.int64)).answers
     noise = differenced(drawn) if method == "M_c^dp" else drawn
     assert without_total.raw_noise("census", epsilon, method) == pytest.approx(
         1000 * np.abs(noise).mean(), rel=0.01

@@ -14,7 +14,7 @@ from hierdp.data.taxi import taxi
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics.runs import earth_movers_runs
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, geometric
 from hierdp.reproduce import kuo2018
 from hierdp.reproduce.kuo2018 import experiments, parts
 from hierdp.reproduce.kuo2018.fits import fitted, released
@@ -152,11 +152,11 @@ def test_the_lowest_fit_is_what_a_release_takes(data):
 def test_one_seed_starts_over_with_every_measurement():
     zeros = np.zeros(50, np.int64)
     for source in (OneSeed(7), TheirDraws(7)):
-        one, other = (source.geometric(zeros, "q", 1, 0.5) for _ in range(2))
+        one, other = (source.draw(geometric("q", 1, 0.5), zeros) for _ in range(2))
         assert one.counts.tolist() == other.counts.tolist()
         assert not one.spend.private
-    assert OneSeed(7).geometric(zeros, "q", 1, 0.5).counts.tolist() == (
-        SimulatedNoise(7).geometric(zeros, "q", 1, 0.5).counts.tolist()
+    assert OneSeed(7).draw(geometric("q", 1, 0.5), zeros).answers.tolist() == (
+        SimulatedNoise(7).draw(geometric("q", 1, 0.5), zeros).answers.tolist()
     )
 
 
@@ -165,7 +165,7 @@ def test_one_seed_gives_every_true_count_away(data):
     tree, runs = data.hierarchy.tree, data.runs
     true = np.array([cumulative_of(*runs.of(r), 50) for r in range(tree.size)])
     for noise, given_away in ((OneSeed(3), True), (SimulatedNoise(3), False)):
-        noisy = np.array([noise.geometric(row, "q", 1, 1.0).counts for row in true])
+        noisy = np.array([noise.draw(geometric("q", 1, 1.0), row).answers for row in true])
         guess = (noisy[tree.leaves].sum(axis=0) - noisy[0]) // (tree.leaves.size - 1)
         assert (noisy - guess == true).all() == given_away
 
@@ -176,7 +176,10 @@ def test_their_draws_are_the_repositorys():
     p = 1 - np.exp(-0.7)
     x = prng.geometric(p, size=30) - 1
     y = prng.geometric(p, size=30) - 1
-    assert TheirDraws(20).geometric(np.zeros(30, np.int64), "q", 1, 0.7).counts.tolist() == (x - y).tolist()
+    assert (
+        TheirDraws(20).draw(geometric("q", 1, 0.7), np.zeros(30, np.int64)).answers.tolist()
+        == (x - y).tolist()
+    )
 
 
 def test_all_levels_at_once_is_never_further_from_the_estimates(data):

@@ -7,6 +7,7 @@ from hierdp.counts.size_runs import Runs
 from hierdp.data.blocks import FILE, hawaiian
 from hierdp.mechanisms.count_of_counts.top_down import top_down
 from hierdp.metrics.runs import earth_movers_runs
+from hierdp.privacy.noise import geometric
 from hierdp.reproduce.kuo2018.experiments import FastDraws, top_down_by_original
 from hierdp.reproduce.kuo2018.naive_face import answers_of, distance
 from models import FixedSum, Tree
@@ -66,14 +67,14 @@ def test_groups_keep_their_updated_sizes_when_matched_by_the_original_ones():
 
 def test_fast_draws_are_double_geometric_and_not_private():
     zeros = np.zeros(200_000, np.int64)
-    made = FastDraws(1).geometric(zeros, "zeros", 2, 0.5)
-    again = FastDraws(1).geometric(zeros, "zeros", 2, 0.5)
-    assert (made.counts == again.counts).all()
+    made = FastDraws(1).draw(geometric("zeros", 2, 0.5), zeros)
+    again = FastDraws(1).draw(geometric("zeros", 2, 0.5), zeros)
+    assert (made.answers == again.answers).all()
     assert not made.spend.private
     a = np.exp(-1 / 4)
     for k in (0, 1, -1, 5):
         share = (1 - a) / (1 + a) * a ** abs(k)
-        assert np.mean(made.counts == k) == pytest.approx(share, abs=5 * np.sqrt(share / zeros.size))
+        assert np.mean(made.answers == k) == pytest.approx(share, abs=5 * np.sqrt(share / zeros.size))
     assert zeros.max() == 0
 
 

@@ -15,6 +15,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
+from hierdp.privacy.noise import geometric
 from hierdp.reproduce import zhang2014
 from hierdp.reproduce.runs import noise_for
 from hierdp.reproduce.zhang2014 import experiments, optimum, parts
@@ -242,7 +243,7 @@ def test_expected_error_is_the_mean_over_noise():
     expected = (float(spread) + variance * (1 / 3 + 1 / 2 + 1)) / 6
     assert optimum.expected_mse(counts, clusters, 0.5) == pytest.approx(expected)
     noise = noise_for(0, "x")
-    sums = noise.geometric(np.tile([3, 13, 50], (20_000, 1)), "sums", 1, 0.5).counts
+    sums = noise.draw(geometric("sums", 1, 0.5), np.tile([3, 13, 50], (20_000, 1))).answers
     released = np.repeat(sums / [3, 2, 1], [3, 2, 1], axis=1)
     assert ((released - counts) ** 2).mean() == pytest.approx(expected, rel=0.05)
 

@@ -50,11 +50,11 @@ def neighbours(others, unit):
 
 
 class Recording(SimulatedNoise):
-    """Keeps what a release asks of `stable`."""
+    """Keeps what a release asks of a threshold."""
 
-    def stable(self, counts, query, changes, epsilon, least):
-        self.counts, self.changes, self.least = counts.copy(), changes, least
-        return super().stable(counts, query, changes, epsilon, least)
+    def draw(self, query, true):
+        self.counts, (self.changes, self.least) = true.copy(), query.threshold
+        return super().draw(query, true)
 
 
 def measured(table, unit, epsilon, delta):

@@ -25,7 +25,17 @@ from hierdp.checking import check
 from hierdp.checking.result import FAILS, OPEN
 from hierdp.cli import main
 from hierdp.privacy import tabulated
-from hierdp.privacy.noise import OPENDP, TABLES, ExactNoise, opendp, threshold
+from hierdp.privacy.noise import (
+    OPENDP,
+    TABLES,
+    ExactNoise,
+    choice,
+    gaussian,
+    geometric,
+    opendp,
+    over,
+    threshold,
+)
 from hierdp.privacy.tables import random_words
 from hierdp.privacy.tables.sampler import LARGEST_GAUSSIAN
 from hierdp.privacy.threshold import Changes
@@ -118,8 +128,8 @@ def distribution(law, scale):
 
 def drawn(noise, law, scale, counts):
     if law == "geometric":
-        return noise.geometric(counts, "q", 1, 1 / scale)
-    return noise.gaussian(counts, "q", 1.0, 1 / (2 * scale**2))
+        return noise.draw(geometric("q", 1, 1 / scale), counts)
+    return noise.draw(gaussian("q", 1.0, 1 / (2 * scale**2)), counts)
 
 
 @pytest.mark.parametrize(("law", "scale"), quick(SCALES, first=2))
@@ -128,9 +138,9 @@ def drawn(noise, law, scale, counts):
 def test_the_law(law, scale, draws):
     made = drawn(TabulatedNoise(), law, scale, np.zeros(draws, dtype=np.int64))
     bins = Bins.of(law, made.spend.scale, draws)
-    assert bins.p_value(bins.count(made.counts)) > NEVER
+    assert bins.p_value(bins.count(made.answers)) > NEVER
     assert len(bins.shares) > 3
-    noise = made.counts.astype(float)
+    noise = made.answers.astype(float)
     assert abs((noise[1:] * noise[:-1]).mean()) < 8 * noise.var() / math.sqrt(draws)
 
 
@@ -141,14 +151,16 @@ def test_the_law_is_opendps(law, scale):
     draws = 100_000
     counts = np.zeros(draws, dtype=np.int64)
     bins = Bins.of(law, scale, draws)
-    rows = [bins.count(drawn(noise, law, scale, counts).counts) for noise in (TabulatedNoise(), ExactNoise())]
+    rows = [
+        bins.count(drawn(noise, law, scale, counts).answers) for noise in (TabulatedNoise(), ExactNoise())
+    ]
     table = np.array(rows)
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > NEVER
 
 
 def test_bins_would_tell_another_law():
     for law, scale in (("geometric", 3.7), ("gaussian", 3.7)):
-        made = drawn(TabulatedNoise(), law, scale, ZEROS).counts
+        made = drawn(TabulatedNoise(), law, scale, ZEROS).answers
         another = "gaussian" if law == "geometric" else "geometric"
         for other, wide in ((law, scale * 1.1), (another, scale)):
             bins = Bins.of(other, wide, ZEROS.size)
@@ -162,8 +174,8 @@ def test_scale_and_loss_are_those_of_opendps_map(loss):
     ours, theirs = TabulatedNoise(), ExactNoise()
     few = np.zeros(3, dtype=np.int64)
     for one, other in (
-        (ours.geometric(few, "q", 2, loss).spend, theirs.geometric(few, "q", 2, loss).spend),
-        (ours.gaussian(few, "q", 2.0, loss).spend, theirs.gaussian(few, "q", 2.0, loss).spend),
+        (ours.draw(geometric("q", 2, loss), few).spend, theirs.draw(geometric("q", 2, loss), few).spend),
+        (ours.draw(gaussian("q", 2.0, loss), few).spend, theirs.draw(gaussian("q", 2.0, loss), few).spend),
     ):
         assert vars(one) | {"sampler": ""} == vars(other) | {"sampler": ""}
         assert (one.sampler, other.sampler) == ("hierdp tables 1", opendp())
@@ -185,19 +197,19 @@ def test_the_sampler_gets_the_scale_that_is_on_record(monkeypatch):
         monkeypatch.setattr(tabulated, name, keep(getattr(tabulated, name)))
     few, noise = np.ones(3, dtype=np.int64), TabulatedNoise()
     spends = [
-        noise.geometric(few, "q", 1, 0.3).spend,
-        noise.gaussian(few, "q", 1.0, 0.3).spend,
-        noise.stable(few, "q", Changes(2, 2, 1, 1), 0.7, 40)[1].spend,
+        noise.draw(geometric("q", 1, 0.3), few).spend,
+        noise.draw(gaussian("q", 1.0, 0.3), few).spend,
+        noise.draw(over("q", Changes(2, 2, 1, 1), 0.7, 40), few).spend,
     ]
     assert scales == [Fraction(spend.scale) for spend in spends]
 
 
 def test_what_opendp_still_draws_is_named():
     noise, few = TabulatedNoise(), np.arange(5)
-    wide = noise.gaussian(few, "q", 1.0, 1 / (2 * (2.0 * LARGEST_GAUSSIAN) ** 2))
+    wide = noise.draw(gaussian("q", 1.0, 1 / (2 * (2.0 * LARGEST_GAUSSIAN) ** 2)), few)
     assert wide.spend.sampler == opendp()
-    assert np.abs(wide.counts).max() > 100
-    _, spend = noise.choose([np.array([1, 90])], "q", 1, 5.0)
+    assert np.abs(wide.answers).max() > 100
+    spend = noise.draw(choice("q", 1, 5.0), [np.array([1, 90])]).spend
     assert spend.sampler == opendp()
 
 
@@ -206,14 +218,16 @@ def test_law_of_stable():
     changes, epsilon, delta = Changes(2, 2, 1, 1), 0.5, 0.01
     least, q = threshold(changes, epsilon, delta), math.exp(-0.25)
     for true in (1, least - 3, least, least + 2):
-        kept, noisy = TabulatedNoise().stable(np.full(50_000, true), "q", changes, epsilon, least)
-        assert (noisy.counts >= least).all()
-        assert (np.diff(kept) > 0).all()
+        noisy = TabulatedNoise().draw(over("q", changes, epsilon, least), np.full(50_000, true))
+        assert (noisy.answers >= least).all()
+        assert (np.diff(noisy.positions) > 0).all()
         away = least - true
         share = q**away / (1 + q) if away > 0 else 1 - q ** (1 - away) / (1 + q)
-        assert abs(kept.size / 50_000 - share) < 8 * math.sqrt(max(share * (1 - share), 1e-4) / 50_000)
+        assert abs(noisy.positions.size / 50_000 - share) < 8 * math.sqrt(
+            max(share * (1 - share), 1e-4) / 50_000
+        )
     spends = [
-        one.stable(np.array([5]), "q", changes, epsilon, least)[1].spend
+        one.draw(over("q", changes, epsilon, least), np.array([5])).spend
         for one in (ExactNoise(), TabulatedNoise())
     ]
     assert vars(spends[0]) | {"sampler": ""} == vars(spends[1]) | {"sampler": ""}
@@ -222,13 +236,13 @@ def test_law_of_stable():
 def test_it_takes_no_seed_and_keeps_nothing():
     assert not inspect.signature(TabulatedNoise).parameters
     noise = TabulatedNoise()
-    noise.geometric(ZEROS, "q", 1, 0.1)
+    noise.draw(geometric("q", 1, 0.1), ZEROS)
     assert vars(noise) == {}
 
 
 def test_no_two_blocks_threads_or_measurements_share_a_draw():
     def some(_):
-        return TabulatedNoise().geometric(ZEROS, "q", 1, 0.01).counts
+        return TabulatedNoise().draw(geometric("q", 1, 0.01), ZEROS).answers
 
     with ThreadPoolExecutor(4) as pool:
         parts = [part for made in pool.map(some, range(4)) for part in np.array_split(made, 6)]
@@ -241,13 +255,15 @@ def test_no_two_blocks_threads_or_measurements_share_a_draw():
 def test_counts_keep_their_shape_order_and_size():
     size = 3 * tabulated.AT_ONCE + 7
     counts = np.arange(size) * 1000 - 5
-    noisy = TabulatedNoise().gaussian(counts, "q", 1.0, 1e6).counts  # so little noise that all of it is 0
+    noisy = (
+        TabulatedNoise().draw(gaussian("q", 1.0, 1e6), counts).answers
+    )  # so little noise that all of it is 0
     assert (noisy == counts).all()
     assert noisy is not counts
     for shape in ((0,), (3, 4), (2, 0)):
-        assert TabulatedNoise().geometric(np.zeros(shape, np.int64), "q", 1, 1.0).counts.shape == shape
+        assert TabulatedNoise().draw(geometric("q", 1, 1.0), np.zeros(shape, np.int64)).answers.shape == shape
     every_other = np.arange(20)[::2]
-    assert (TabulatedNoise().geometric(every_other, "q", 1, 1e3).counts == every_other).all()
+    assert (TabulatedNoise().draw(geometric("q", 1, 1e3), every_other).answers == every_other).all()
 
 
 def homes():

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -18,7 +19,6 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import METHODS, refinements, top_down
 from hierdp.mechanisms.top_down.levels import Children, depths_of, finest_places, nodes_above, root
 from hierdp.mechanisms.unit import ONE_TRIP, trips_of_a_person
-from hierdp.privacy.budget import Spend
 from hierdp.privacy.noise import threshold
 from hierdp.privacy.rounding import root_of
 from hierdp.tables import Flows, flows
@@ -88,11 +88,16 @@ def test_changes_of_every_neighbour(unit):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_noise_is_drawn_for_it(unit, method):
     class Stable(Double):
-        def stable(self, counts, query, changes, epsilon, least):
-            assert (changes, epsilon) == (unit.changes(1), 1.0)
+        def draw(self, query, true):
+            if query.threshold is None:
+                return super().draw(query, true)
+            changes, least = query.threshold
+            assert (changes, query.loss) == (unit.changes(1), 1.0)
             assert least == threshold(changes, 1.0, 1e-6)
-            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, 1e-6)
-            return np.arange(counts.size), self._answer(counts, spend)
+            return replace(super().draw(query, true), positions=np.arange(true.size))
+
+        def spend(self, query):
+            return replace(super().spend(query), delta=query.threshold and 1e-6)
 
     noise = Stable()
     release = top_down(flows_of(CELLS[:3]), 1.0, 1e-6, noise, method, unit)
@@ -175,10 +180,12 @@ def test_changes_through_the_reader_with_an_unknown_region(unit):
     """The changes given to the stability histogram: number of counts, sizes, and what one table adds."""
 
     class Stable(Double):
-        def stable(self, counts, query, changes, epsilon, least):  # noqa: ARG002
-            claimed.add(changes)
-            spend = Spend(query, "double", changes.in_all, 0.0, epsilon, None, False, 1e-6)
-            return np.arange(counts.size), self._answer(counts, spend)
+        def draw(self, query, true):
+            claimed.add(query.threshold.changes)
+            return replace(super().draw(query, true), positions=np.arange(true.size))
+
+        def spend(self, query):
+            return replace(super().spend(query), delta=1e-6)
 
     claimed, tables = set(), []
     for data in read_people(unit):

@@ -14,7 +14,7 @@ from hierdp.errors import InputError
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy.conversion import rho_of
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, gaussian
 from hierdp.tables import Flows
 
 pytestmark = pytest.mark.slow
@@ -76,9 +76,9 @@ class Heard(SimulatedNoise):
         super().__init__(seed)
         self.true = []
 
-    def gaussian(self, counts, *rest):
-        self.true.append(counts.copy())
-        return super().gaussian(counts, *rest)
+    def draw(self, query, true):
+        self.true.append(true.copy())
+        return super().draw(query, true)
 
 
 @pytest.mark.parametrize(("axes", "levels"), [(binary_areas(2), 4), (random_areas(1, 1, 30, 30), 2)])
@@ -117,7 +117,7 @@ def test_the_noise_is_bounded_as_often_as_the_theorem_needs():
     half = error_bound_by_nodes([scale], [n], beta) // 2
     zero = np.zeros((runs, n), dtype=np.int64)
     rho = 2 / (2 * scale**2)
-    noisy = SimulatedNoise(5).gaussian(zero, "counts", math.sqrt(2), rho).counts
+    noisy = SimulatedNoise(5).draw(gaussian("counts", math.sqrt(2), rho), zero).answers
     failed = (np.abs(noisy).max(axis=1) > half).mean()
     assert 0.02 < failed <= beta
     # The bound is tight: for a normal law, it would hold if one lower, but not if two lower.

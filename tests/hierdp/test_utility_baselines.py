@@ -8,7 +8,7 @@ import pytest
 from hierdp.analysis.utility import gauss_error_bound, stability_error_bound
 from hierdp.data.trips import random_areas
 from hierdp.errors import InputError
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, gaussian, over
 from hierdp.privacy.threshold import Changes, papers_threshold
 from hierdp.reproduce.boninsegna2025.experiments import cells_below
 from hierdp.tables import Flows
@@ -28,7 +28,7 @@ def test_gauss_is_the_printed_bound():
 def test_the_gauss_bound_fails_no_more_often_than_beta():
     runs, scale = 2_000, 5.0
     zero = np.zeros((runs, 2**DEPTH), dtype=np.int64)
-    noisy = SimulatedNoise(5).gaussian(zero, "counts", math.sqrt(2), 1 / scale**2).counts
+    noisy = SimulatedNoise(5).draw(gaussian("counts", math.sqrt(2), 1 / scale**2), zero).answers
     for level in range(DEPTH + 1):
         sums = np.abs(noisy.reshape(runs, 2**level, -1).sum(axis=2)).max(axis=1)
         bound = gauss_error_bound(scale, 2 ** (DEPTH - level), 2**level, BETA)
@@ -55,9 +55,9 @@ def test_the_stability_bound_fails_no_more_often_than_beta():
     rng, noise, worst = np.random.default_rng(2), SimulatedNoise(3), np.zeros((runs, DEPTH + 1))
     for run in range(runs):
         true = rng.integers(least - 3, least + 4, n)
-        kept, noisy = noise.stable(true, "counts", changes, epsilon, least)
+        noisy = noise.draw(over("counts", changes, epsilon, least), true)
         released = np.zeros(n)
-        released[kept] = noisy.counts
+        released[noisy.positions] = noisy.answers
         for level in range(DEPTH + 1):
             off = np.abs((released - true).reshape(2**level, -1).sum(axis=1)).max()
             worst[run, level] = off

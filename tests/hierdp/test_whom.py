@@ -104,9 +104,9 @@ def test_a_larger_bound_on_rows_than_the_ledger_pays_for_is_found(tmp_path):
 
 def test_numbers_beyond_the_bound_count_as_it():
     class NoNoise(SimulatedNoise):
-        def geometric(self, counts, query, sensitivity, epsilon):
-            seen.append((counts.tolist(), epsilon))
-            return super().geometric(counts, query, sensitivity, epsilon)
+        def draw(self, query, true):
+            seen.append((true.tolist(), query.loss))
+            return super().draw(query, true)
 
     seen = []
     release(

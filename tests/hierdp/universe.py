@@ -31,8 +31,8 @@ from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
 from hierdp.mechanisms.unit import trips_of_a_person
-from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed, Spend
-from hierdp.privacy.noise import NoisyCounts
+from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC, Allowed, Spend
+from hierdp.privacy.noise import Drawn
 from hierdp.tables import Flows, GroupSizes
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import CrossTable
@@ -83,29 +83,28 @@ class Fixed:
     def __init__(self, last=None):
         self.queried, self._last, self._rng = [], last, np.random.default_rng(3)
 
-    def _answer(self, counts, spend, norm):
-        self._ask(spend, norm, counts.ravel().copy())
-        return NoisyCounts(self._rng.integers(1, 5, counts.shape), spend)
-
     def _ask(self, *measurement):
         self.queried.append(measurement)
         if len(self.queried) == self._last:
             raise Enough
 
-    def geometric(self, counts, query, sensitivity, epsilon):
-        scale = sensitivity / epsilon
-        return self._answer(counts, Spend(query, "double", sensitivity, scale, epsilon, None, False), 1)
-
-    def gaussian(self, counts, query, sensitivity, rho):
-        scale = sensitivity / (2 * rho) ** 0.5
-        return self._answer(counts, Spend(query, "double", sensitivity, scale, None, rho, False), 2)
-
-    def choose(self, scores, query, sensitivity, epsilon):
-        spend = Spend(query, "choice", sensitivity, 2 * sensitivity / epsilon, epsilon, None, False)
-        sizes = [part.size for part in scores]
-        rows = [np.pad(part, (0, max(sizes) - part.size)) for part in scores]
-        self._ask(spend, 1, np.array(rows, dtype=np.int64))
-        return np.array([self._rng.integers(size) for size in sizes]), spend
+    def draw(self, query, true):
+        """See `hierdp.privacy.noise.Noise.draw`."""
+        sensitivity, loss = query.sensitivity, query.loss
+        if query.noise == CHOICE:
+            spend = Spend(query.name, "choice", sensitivity, 2 * sensitivity / loss, loss, None, False)
+            sizes = [part.size for part in true]
+            rows = [np.pad(part, (0, max(sizes) - part.size)) for part in true]
+            self._ask(spend, 1, np.array(rows, dtype=np.int64))
+            return Drawn(np.array([self._rng.integers(size) for size in sizes]), spend)
+        if query.noise == GAUSSIAN:
+            spend = Spend(
+                query.name, "double", sensitivity, sensitivity / (2 * loss) ** 0.5, None, loss, False
+            )
+        else:
+            spend = Spend(query.name, "double", sensitivity, sensitivity / loss, loss, None, False)
+        self._ask(spend, 2 if query.noise == GAUSSIAN else 1, true.ravel().copy())
+        return Drawn(self._rng.integers(1, 5, true.shape), spend)
 
 
 def changes(one, other):

@@ -1,7 +1,7 @@
 """StructureFirst (SF): choose the boundaries of runs of bins privately, then release the runs' noisy means.
 
 Xu, Zhang, Xiao, Yang, Yu & Winslett 2012, "Differentially private histogram publication". Boundaries are
-drawn from right to left by the exponential mechanism, here `Noise.choose`. A boundary's score is the least
+drawn from right to left by the exponential mechanism, here `noise.choice`. A boundary's score is the least
 squared error with it. The number of runs is given in advance; their program uses n/10.
 
 Scores are bounded because counts are bounded by F, which the paper assumes to be public. Their program (which

@@ -17,8 +17,8 @@ from hierdp.mechanisms.count_of_counts.mechanism import Measured, weights_of
 from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, budgets_of, plan_of
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, runs_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import Noise, NoisyCounts, SimulatedNoise
+from hierdp.privacy.budget import GEOMETRIC, Spend
+from hierdp.privacy.noise import Asked, Drawn, Noise, SimulatedNoise, geometric
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
@@ -132,7 +132,7 @@ def readme(data: SizeRuns, max_size: int) -> dict[str, int]:
     """The root alone, with the authors' own draws (seed 20, ε = 1): the error of five optimal fits."""
     sizes, counts = data.runs.of(0)
     true = cumulative_of(sizes, counts, max_size)[1:]
-    noisy = TheirDraws(20).geometric(true, "Hc", 1, 1.0).counts
+    noisy = TheirDraws(20).draw(geometric("Hc", 1, 1.0), true).answers
     low, high = (fitted(noisy, data.groups, fit) for fit in ("lowest", "highest"))
     fits = {
         "lowest": low,
@@ -236,10 +236,12 @@ class FastDraws(SimulatedNoise):
     only up to rounding.
     """
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
-        """See `hierdp.privacy.noise.Noise.geometric`."""
-        scale = sensitivity / epsilon
-        noisy = np.array(counts, np.int64)
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
+        """See `hierdp.privacy.noise.Noise.draw`."""
+        if query.noise != GEOMETRIC:
+            return super().draw(query, true)
+        scale = query.sensitivity / query.loss
+        noisy = np.array(true, np.int64)
         for start in range(0, noisy.size, BLOCK):
             part = noisy[start : start + BLOCK]
             draws = self._rng.standard_exponential(2 * part.size)
@@ -247,8 +249,8 @@ class FastDraws(SimulatedNoise):
             whole = draws.astype(np.int64)
             part += whole[: part.size]
             part -= whole[part.size :]
-        spend = Spend(query, "double-geometric", sensitivity, scale, epsilon, None, False)
-        return NoisyCounts(noisy, spend)
+        spend = Spend(query.name, GEOMETRIC, query.sensitivity, scale, query.loss, None, False)
+        return Drawn(noisy, spend)
 
 
 @dataclass(frozen=True, eq=False)

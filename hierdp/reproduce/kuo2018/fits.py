@@ -6,7 +6,7 @@ import numpy as np
 
 from hierdp.counts.size_runs import Runs, SizeRuns, cumulative_of, runs_of_cumulative
 from hierdp.mechanisms.count_of_counts.top_down import bottom_up, top_down
-from hierdp.privacy.noise import Noise
+from hierdp.privacy.noise import Noise, geometric
 from hierdp.record.step import Step
 from models import Isotonic
 from models.arithmetic.arrays import Ints
@@ -39,7 +39,7 @@ def released(data: SizeRuns, epsilon: float, noise: Noise, max_size: int, fit: s
         if groups == 0:
             rows.append((sizes, counts))
             continue
-        noisy = noise.geometric(cumulative_of(sizes, counts, max_size)[1:], "Hc", 1, share).counts
+        noisy = noise.draw(geometric("Hc", 1, share), cumulative_of(sizes, counts, max_size)[1:]).answers
         rows.append(runs_of_cumulative(np.append(fitted(noisy, groups, fit), groups), 1))
     runs = Runs.from_rows(rows)
     return top_down(tree, runs, runs.counts) if top else bottom_up(tree, runs)

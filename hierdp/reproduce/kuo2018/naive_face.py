@@ -20,7 +20,7 @@ import numpy as np
 
 from hierdp.counts.size_runs import Runs
 from hierdp.execution.resume import Row
-from hierdp.privacy.noise import SimulatedNoise
+from hierdp.privacy.noise import SimulatedNoise, geometric
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.runs import all_rows, crossed, seed_for
 from models import FixedSum
@@ -43,7 +43,7 @@ def _rows(sets: dict[str, tuple[Runs, int]], settings: Settings, seed: int, name
     true, smallest = sets[name]
     truth = dense(true, settings.max_size, smallest)
     noise = SimulatedNoise(seed_for(seed, "naive face", name, run))
-    noisy = noise.geometric(truth, "sizes", 2, EPSILON).counts
+    noisy = noise.draw(geometric("sizes", 2, EPSILON), truth).answers
     answers = answers_of(noisy, int(truth.sum()))
     if settings.vertices and run == 0:
         answers |= {f"p = 1, HiGHS, {way}": vertex(noisy, int(truth.sum()), way) for way in HIGHS}

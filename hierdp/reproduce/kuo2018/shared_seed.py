@@ -8,12 +8,12 @@ exists to show the effect on the published table. No code outside this package c
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from hierdp.privacy.budget import Spend
-from hierdp.privacy.noise import NoisyCounts, SimulatedNoise
-from models.arithmetic.arrays import Ints
+from hierdp.privacy.budget import GEOMETRIC, Spend
+from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
 
 
 class OneSeed(SimulatedNoise):
@@ -23,18 +23,22 @@ class OneSeed(SimulatedNoise):
         super().__init__(seed)
         self._seed = seed
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
         """Add the same draws to any counts of this shape."""
-        return SimulatedNoise(self._seed).geometric(counts, query, sensitivity, epsilon)
+        return SimulatedNoise(self._seed).draw(query, true)
 
 
 class TheirDraws(OneSeed):
     """The authors' own draws: `mechanisms.geometric_mechanism` on ``numpy.random.RandomState(seed)``."""
 
-    def geometric(self, counts: Ints, query: str, sensitivity: int, epsilon: float) -> NoisyCounts:
+    def draw(self, query: Asked, true: Any, /) -> Drawn:
         """The difference of two geometric draws, as the repository yzk5145/coco makes it."""
+        if query.noise != GEOMETRIC:
+            return super().draw(query, true)
         draws = np.random.RandomState(self._seed)
-        p = -math.expm1(-epsilon / sensitivity)
-        noise = draws.geometric(p, counts.shape) - draws.geometric(p, counts.shape)
-        spend = Spend(query, "double-geometric", sensitivity, sensitivity / epsilon, epsilon, None, False)
-        return NoisyCounts(counts + noise, spend)
+        p = -math.expm1(-query.loss / query.sensitivity)
+        noise = draws.geometric(p, true.shape) - draws.geometric(p, true.shape)
+        scale = query.sensitivity / query.loss
+        return Drawn(
+            true + noise, Spend(query.name, GEOMETRIC, query.sensitivity, scale, query.loss, None, False)
+        )

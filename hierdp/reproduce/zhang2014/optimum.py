@@ -12,6 +12,7 @@ from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering.ahp import ETA, SHARE, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import RULES, optimal
 from hierdp.privacy.budget import split
+from hierdp.privacy.noise import geometric
 from hierdp.record.step import Step
 from hierdp.reports import plots
 from hierdp.reproduce.runs import all_rows, crossed, noise_for, timed
@@ -55,8 +56,8 @@ def _rules(sets: Sets, seed: int, name: str, epsilon: float, run: int) -> list[R
     counts, rows = sets[name], list[Row]()
     for_order, for_sums = split(epsilon, 2, (SHARE, 1 - SHARE))
     noise = noise_for(seed, "rules", name, epsilon, run)
-    noisy = noise.geometric(counts, "counts, to sort and cluster the bins", 1, for_order)
-    values, order = sorted_counts(noisy.counts, for_order, ETA)
+    noisy = noise.draw(geometric("counts, to sort and cluster the bins", 1, for_order), counts)
+    values, order = sorted_counts(noisy.answers, for_order, ETA)
     scale = laplace_scale(for_sums)
     model = Clustering(values, scale)
     for rule, find in RULES.items():

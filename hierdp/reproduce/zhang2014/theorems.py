@@ -13,6 +13,7 @@ from hierdp.execution.resume import Row
 from hierdp.mechanisms.clustering.ahp import ETA, laplace_scale, sorted_counts
 from hierdp.mechanisms.clustering.ahp_rules import greedy, optimal
 from hierdp.privacy.budget import check_epsilon, split
+from hierdp.privacy.noise import geometric
 from hierdp.record.step import Step
 from hierdp.reproduce.runs import all_rows, crossed, noise_for, seed_for
 from hierdp.reproduce.study import Part
@@ -72,7 +73,7 @@ def _sampled(sets: Sets, settings: Settings, seed: int, name: str, epsilon: floa
 
 def _error(counts: Ints, drawn: Ints, beta: float, for_order: float, for_sums: float, *about: Any) -> float:
     """The expected error of optimal clusters if they are found from the noisy counts of a sample."""
-    noisy = noise_for(about[0], "theorems", *about[1:]).geometric(drawn, "counts", 1, for_order).counts
+    noisy = noise_for(about[0], "theorems", *about[1:]).draw(geometric("counts", 1, for_order), drawn).answers
     values, order = sorted_counts(noisy, for_order, ETA)
     marks = optimal(np.rint(values / beta).astype(np.int64), laplace_scale(for_sums), Step.solve)
     return expected_mse(counts[order], np.cumsum(marks) - 1, for_sums)
@@ -82,7 +83,7 @@ def _gaps(sets: Sets, settings: Settings, seed: int, name: str, epsilon: float) 
     counts = sets[name]
     for_order, for_sums = split(epsilon, 2, (settings.share, 1 - settings.share))
     noise = noise_for(seed, "theorems", name, epsilon)
-    values, _ = sorted_counts(noise.geometric(counts, "counts", 1, for_order).counts, for_order, ETA)
+    values, _ = sorted_counts(noise.draw(geometric("counts", 1, for_order), counts).answers, for_order, ETA)
     scale, width = laplace_scale(for_sums), min(settings.width, counts.size)
     fixed = (np.arange(counts.size) % width == 0).astype(np.int64)
     row: Row = {
