@@ -23,7 +23,7 @@ from benchmarks.which_wins import flows
 from benchmarks.which_wins.flows import DELTA, Case
 from benchmarks.which_wins.rows import Row, row
 from hierdp.choosing.methods import errors_of_flows
-from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
+from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
 
 STABILITY = "origin/destination, stability noise"
@@ -39,9 +39,9 @@ class StabilityNoise(SimulatedNoise):
         super().__init__(seed)
         self.delta = delta
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """The noisy counts that pass, and `NEVER`."""
-        drawn = super().draw(query, true)
+        drawn = super().draw(law, true)
         threshold = 1 + drawn.spend.scale * norm.isf(self.delta)
         return replace(
             drawn, answers=np.where((true > 0) & (drawn.answers > threshold), drawn.answers, NEVER)

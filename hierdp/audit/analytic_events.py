@@ -16,7 +16,7 @@ import numpy as np
 
 from hierdp.audit.events import Condition, Event, whole
 from hierdp.privacy.budget import CHOICE
-from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
+from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 from hierdp.record.case import Seen
 from models.arithmetic.arrays import Ints
 
@@ -27,14 +27,14 @@ class ZeroNoise(SimulatedNoise):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """The counts without noise; those that reach a threshold; the first of the largest scores."""
-        drawn = super().draw(query, true)
-        if query.noise == CHOICE:
+        drawn = super().draw(law, true)
+        if law.noise == CHOICE:
             return replace(drawn, answers=largest(true))
-        if query.threshold is None:
+        if law.threshold is None:
             return replace(drawn, answers=true.copy())
-        kept = np.flatnonzero(true >= query.threshold.least)
+        kept = np.flatnonzero(true >= law.threshold.least)
         return replace(drawn, answers=true[kept], positions=kept)
 
 

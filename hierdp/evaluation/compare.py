@@ -21,7 +21,7 @@ from hierdp.mechanisms.own import describe
 from hierdp.privacy.account import Entry, refuse_protected
 from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
-from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
+from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
 from hierdp.same_noise import measured, post_processed
 from hierdp.tables import read
@@ -216,10 +216,10 @@ class _TimedNoise(SimulatedNoise):
         self._began = self._began or time.perf_counter()
         return self._began
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """See `Noise.draw`."""
         _ = self.began
-        return super().draw(query, true)
+        return super().draw(law, true)
 
 
 def mechanism_of(method: str) -> MechanismInfo:

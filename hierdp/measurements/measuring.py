@@ -112,12 +112,12 @@ class Measuring:
         return Measurement(noisy.spend, answers)
 
     def _draw(self, true: Ints, query: Query) -> Measurement:
-        drawn = self._noise.draw(query, true)
+        drawn = self._noise.draw(query.law, true)
         return Measurement(drawn.spend, drawn.answers.ravel())
 
     def _large(self, query: Query) -> Measurement:
         positions, counts = query.of(self._truth)
-        drawn = self._noise.draw(query, counts)
+        drawn = self._noise.draw(query.law, counts)
         assert drawn.positions is not None
         return Measurement(drawn.spend, drawn.answers, positions[drawn.positions])
 
@@ -129,7 +129,7 @@ class Measuring:
     def _chosen(self, query: Query) -> Measurement:
         if not query.in_sequence:
             return self._draw(query.of(self._truth), query)
-        scores, each = query.of(self._truth), replace(query, loss=split(query.loss, query.times)[0])
+        scores, each = query.of(self._truth), replace(query.law, loss=split(query.loss, query.times)[0])
         answers: list[int] = []
         losses = []
         for _ in range(query.times):

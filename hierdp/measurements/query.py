@@ -10,7 +10,7 @@ import numpy as np
 
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, GEOMETRIC
 from hierdp.privacy.decaying_threshold import DECAYING, decay_of
-from hierdp.privacy.noise import Threshold, delta_of, dropping
+from hierdp.privacy.noise import Law, Threshold, delta_of, dropping
 from hierdp.privacy.threshold import Changes
 from models import Tree
 from models.arithmetic.arrays import Ints
@@ -81,6 +81,11 @@ class Query:
     in_sequence: bool = False
     in_parts: bool = False
     which: tuple[Ints, ...] | None = None
+
+    @property
+    def law(self) -> Law:
+        """What is drawn for it."""
+        return Law(self.name, self.sensitivity, self.loss, self.noise, self.threshold)
 
     @property
     def times(self) -> int:

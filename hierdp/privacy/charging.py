@@ -10,7 +10,7 @@ from hierdp.errors import InputError
 from hierdp.privacy.account import Entry
 from hierdp.privacy.budget import Ledger
 from hierdp.privacy.loss import Loss
-from hierdp.privacy.noise import Asked, Drawn, Noise
+from hierdp.privacy.noise import Drawn, Law, Noise
 
 
 class ChargingNoise:
@@ -25,10 +25,10 @@ class ChargingNoise:
         self._noise, self._charge = noise, charge
         self.entry: Entry | None = None
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """See `Noise.draw`."""
         self.entry = self.entry or self._charge()
-        return self._noise.draw(query, true)
+        return self._noise.draw(law, true)
 
     @contextmanager
     def failing(self) -> Iterator[None]:

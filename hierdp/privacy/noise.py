@@ -59,33 +59,16 @@ class Threshold(NamedTuple):
     least: int
 
 
-class Asked(Protocol):
-    """What a measurement is of, and what it may lose: a `hierdp.measurements.query.Query`, or a `Law`."""
-
-    @property
-    def name(self) -> str:
-        """As the budget names it."""
-
-    @property
-    def sensitivity(self) -> int | float:
-        """The most that one person changes: in L1 norm, in L2 norm for Gaussian noise, or of a score."""
-
-    @property
-    def loss(self) -> float:
-        """ε, or ρ for Gaussian noise."""
-
-    @property
-    def noise(self) -> str:
-        """`GEOMETRIC`, `GAUSSIAN` or `CHOICE`; the noise's name is `dropping(least)` with a threshold."""
-
-    @property
-    def threshold(self) -> Threshold | None:
-        """If only noisy counts that reach a threshold are recorded."""
-
-
 @dataclass(frozen=True)
 class Law:
-    """A measurement by itself; see `Asked`."""
+    """What is drawn for a measurement.
+
+    - name: of the query, as the budget names it.
+    - sensitivity: the most that one person changes: in L1 norm, in L2 norm for Gaussian noise, or of a score.
+    - loss: ε, or ρ for Gaussian noise.
+    - noise: `GEOMETRIC`, `GAUSSIAN` or `CHOICE`; with a threshold, `dropping` of it.
+    - threshold: if only noisy counts that reach it are recorded.
+    """
 
     name: str
     sensitivity: int | float
@@ -154,7 +137,7 @@ class Drawing(NamedTuple):
 class Noise(Protocol):
     """A source of noise: double-geometric for pure differential privacy, discrete Gaussian for zCDP."""
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """Noisy answers to a query by the law that it names; see `geometric`, `gaussian`, `over`, `choice`.
 
         - true: int64 array of counts, of any shape; for a choice, a sequence of arrays of whole scores.
@@ -219,40 +202,40 @@ def deviation_of(spend: Spend) -> float | None:
 class _Source:
     """A source of noise that has a function for each kind of answers."""
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """See `Noise.draw`."""
-        if query.noise == CHOICE:
-            return self._chosen(query, true)
-        if query.threshold is not None:
-            return self._large(query, *query.threshold, true)
-        if query.noise not in (GEOMETRIC, GAUSSIAN):
+        if law.noise == CHOICE:
+            return self._chosen(law, true)
+        if law.threshold is not None:
+            return self._large(law, *law.threshold, true)
+        if law.noise not in (GEOMETRIC, GAUSSIAN):
             laws = listed((GEOMETRIC, GAUSSIAN, CHOICE))
-            raise InputError(f"{query.name}: there is no noise {query.noise!r}; there are {laws}")
-        return self._noisy(query, true)
+            raise InputError(f"{law.name}: there is no noise {law.noise!r}; there are {laws}")
+        return self._noisy(law, true)
 
-    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
+    def _noisy(self, law: Law, counts: Ints) -> Drawn:
         raise NotImplementedError
 
-    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
+    def _large(self, law: Law, changes: Changes, least: int, counts: Ints) -> Drawn:
         raise NotImplementedError
 
-    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
+    def _chosen(self, law: Law, scores: Sequence[Ints]) -> Drawn:
         raise NotImplementedError
 
 
 class ExactNoise(_Source):
     """OpenDP's samplers, exact on integers; the loss on record is given by OpenDP's own privacy map."""
 
-    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
-        scale = _scale_of(query) * UPWARDS
-        measure, loss = _measurement(query.noise, scale, query.sensitivity)
-        drawing = self._drawing(query.noise, scale, lambda part: measure(part.tolist()))
-        spend = _spend(query, scale, loss, True, sampler=drawing.sampler)
-        return Drawn(_draw(drawing, counts, query.name), spend)
+    def _noisy(self, law: Law, counts: Ints) -> Drawn:
+        scale = _scale_of(law) * UPWARDS
+        measure, loss = _measurement(law.noise, scale, law.sensitivity)
+        drawing = self._drawing(law.noise, scale, lambda part: measure(part.tolist()))
+        spend = _spend(law, scale, loss, True, sampler=drawing.sampler)
+        return Drawn(_draw(drawing, counts, law.name), spend)
 
-    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
+    def _large(self, law: Law, changes: Changes, least: int, counts: Ints) -> Drawn:
         """Noise and ε are those of OpenDP's `make_laplace_threshold`."""
-        dp, scale = _OpenDP(), _scale(changes.in_all, query.loss) * UPWARDS
+        dp, scale = _OpenDP(), _scale(changes.in_all, law.loss) * UPWARDS
         space = (
             dp.map_domain(dp.atom_domain(T="u32"), dp.atom_domain(T="i64")),
             dp.l01inf_distance(dp.absolute_distance(T="i64")),
@@ -266,20 +249,20 @@ class ExactNoise(_Source):
             noisy[list(kept)] = list(kept.values())
             return noisy
 
-        drawing = self._drawing(query.noise, scale, draw, least)
+        drawing = self._drawing(law.noise, scale, draw, least)
         delta = miss_of(changes, scale, least)
-        spend = _spend(query, scale, float(loss), True, delta, sampler=drawing.sampler)
+        spend = _spend(law, scale, float(loss), True, delta, sampler=drawing.sampler)
         # Silent: the number of draws is that of the cells that are present, which the threshold hides.
-        return _kept(_draw(drawing, counts, query.name, silent=True), spend)
+        return _kept(_draw(drawing, counts, law.name, silent=True), spend)
 
-    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
+    def _chosen(self, law: Law, scores: Sequence[Ints]) -> Drawn:
         """The law and its loss are those of OpenDP's `make_noisy_max`."""
-        dp, scale = _OpenDP(), _scale_of(query) * UPWARDS
+        dp, scale = _OpenDP(), _scale_of(law) * UPWARDS
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
-        loss = float(measure.map(int(query.sensitivity)))
+        loss = float(measure.map(int(law.sensitivity)))
         chosen = np.array([measure(part.tolist()) for part in scores], dtype=np.int64)
-        return Drawn(chosen, _spend(query, scale, loss, True, sampler=opendp()))
+        return Drawn(chosen, _spend(law, scale, loss, True, sampler=opendp()))
 
     def _drawing(
         self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
@@ -306,9 +289,9 @@ class SimulatedNoise(_Source):
             raise InputError(f"the seed is {seed}: it must be a whole number, 0 or more")
         self._rng = np.random.default_rng(seed)
 
-    def _noisy(self, query: Asked, counts: Ints) -> Drawn:
-        scale = _scale_of(query)
-        if query.noise != GAUSSIAN:
+    def _noisy(self, law: Law, counts: Ints) -> Drawn:
+        scale = _scale_of(law)
+        if law.noise != GAUSSIAN:
             p = -math.expm1(-1 / scale)
             noise = self._rng.geometric(p, counts.shape) - self._rng.geometric(p, counts.shape)
         elif scale < 1e5:
@@ -318,19 +301,19 @@ class SimulatedNoise(_Source):
             noise = self._rng.choice(support, size=counts.shape, p=mass / mass.sum())
         else:  # rounding agrees with the discrete law beyond float precision
             noise = np.rint(self._rng.normal(0, scale, counts.shape)).astype(np.int64)
-        return Drawn(counts + noise, _spend(query, scale, query.loss, False))
+        return Drawn(counts + noise, _spend(law, scale, law.loss, False))
 
-    def _large(self, query: Asked, changes: Changes, least: int, counts: Ints) -> Drawn:
-        noisy = self._noisy(geometric(query.name, changes.in_all, query.loss), counts)
+    def _large(self, law: Law, changes: Changes, least: int, counts: Ints) -> Drawn:
+        noisy = self._noisy(geometric(law.name, changes.in_all, law.loss), counts)
         delta = miss_of(changes, noisy.spend.scale, least)
-        spend = replace(noisy.spend, noise=query.noise, delta=delta)
+        spend = replace(noisy.spend, noise=law.noise, delta=delta)
         return _kept(np.where(noisy.answers >= least, noisy.answers, 0), spend)
 
-    def _chosen(self, query: Asked, scores: Sequence[Ints]) -> Drawn:
-        scale = _scale_of(query)
+    def _chosen(self, law: Law, scores: Sequence[Ints]) -> Drawn:
+        scale = _scale_of(law)
         noisy = ((part - part.max()) + self._rng.exponential(scale, part.shape) for part in scores)
         chosen = np.array([int(np.argmax(part)) for part in noisy], dtype=np.int64)
-        return Drawn(chosen, _spend(query, scale, query.loss, False))
+        return Drawn(chosen, _spend(law, scale, law.loss, False))
 
 
 def dropping(least: int) -> str:
@@ -353,7 +336,7 @@ def _kept(noisy: Ints, spend: Spend) -> Drawn:
 
 
 def _spend(
-    query: Asked,
+    law: Law,
     scale: float,
     loss: float,
     private: bool,
@@ -361,17 +344,15 @@ def _spend(
     sampler: str | None = None,
 ) -> Spend:
     """The record of a measurement; `loss` is that of the noise: ε, or ρ for Gaussian noise."""
-    epsilon, rho = (None, loss) if query.noise == GAUSSIAN else (loss, None)
-    return Spend(
-        query.name, query.noise, query.sensitivity, scale, epsilon, rho, private, delta, sampler=sampler
-    )
+    epsilon, rho = (None, loss) if law.noise == GAUSSIAN else (loss, None)
+    return Spend(law.name, law.noise, law.sensitivity, scale, epsilon, rho, private, delta, sampler=sampler)
 
 
-def _scale_of(query: Asked) -> float:
+def _scale_of(law: Law) -> float:
     """The scale of a query's noise, by its law."""
-    if query.noise == GAUSSIAN:
-        return _scale(query.sensitivity, math.sqrt(2 * query.loss))
-    return _scale(query.sensitivity * (2 if query.noise == CHOICE else 1), query.loss)
+    if law.noise == GAUSSIAN:
+        return _scale(law.sensitivity, math.sqrt(2 * law.loss))
+    return _scale(law.sensitivity * (2 if law.noise == CHOICE else 1), law.loss)
 
 
 def _scale(sensitivity: float, loss: float) -> float:

@@ -23,7 +23,7 @@ from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.top_down import top_down, true_table
 from hierdp.metrics import group_sizes as metrics
 from hierdp.privacy import conversion, threshold
-from hierdp.privacy.noise import Asked, Drawn, ExactNoise, Noise, SimulatedNoise
+from hierdp.privacy.noise import Drawn, ExactNoise, Law, Noise, SimulatedNoise
 from hierdp.privacy.threshold import Changes, papers_threshold
 from hierdp.record.release import Release
 from hierdp.record.step import NotSolved, Step
@@ -291,7 +291,7 @@ class _Listening(SimulatedNoise):
         super().__init__(seed)
         self.true: list[Ints] = []
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """See `Noise.draw`."""
         self.true.append(true.copy())
-        return super().draw(query, true)
+        return super().draw(law, true)

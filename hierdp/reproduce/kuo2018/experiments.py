@@ -18,7 +18,7 @@ from hierdp.mechanisms.count_of_counts.plan import CountOfCountsPlan, budgets_of
 from hierdp.mechanisms.count_of_counts.top_down import at_once, bottom_up, runs_of
 from hierdp.metrics.runs import earth_movers_runs, size_run_errors
 from hierdp.privacy.budget import GEOMETRIC, Spend
-from hierdp.privacy.noise import Asked, Drawn, Noise, SimulatedNoise, geometric
+from hierdp.privacy.noise import Drawn, Law, Noise, SimulatedNoise, geometric
 from hierdp.reproduce.kuo2018.fits import fitted, released
 from hierdp.reproduce.kuo2018.settings import Settings
 from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
@@ -236,11 +236,11 @@ class FastDraws(SimulatedNoise):
     only up to rounding.
     """
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """See `hierdp.privacy.noise.Noise.draw`."""
-        if query.noise != GEOMETRIC:
-            return super().draw(query, true)
-        scale = query.sensitivity / query.loss
+        if law.noise != GEOMETRIC:
+            return super().draw(law, true)
+        scale = law.sensitivity / law.loss
         noisy = np.array(true, np.int64)
         for start in range(0, noisy.size, BLOCK):
             part = noisy[start : start + BLOCK]
@@ -249,7 +249,7 @@ class FastDraws(SimulatedNoise):
             whole = draws.astype(np.int64)
             part += whole[: part.size]
             part -= whole[part.size :]
-        spend = Spend(query.name, GEOMETRIC, query.sensitivity, scale, query.loss, None, False)
+        spend = Spend(law.name, GEOMETRIC, law.sensitivity, scale, law.loss, None, False)
         return Drawn(noisy, spend)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hierdp.privacy.budget import GEOMETRIC, Spend
-from hierdp.privacy.noise import Asked, Drawn, SimulatedNoise
+from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 
 
 class OneSeed(SimulatedNoise):
@@ -23,22 +23,20 @@ class OneSeed(SimulatedNoise):
         super().__init__(seed)
         self._seed = seed
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """Add the same draws to any counts of this shape."""
-        return SimulatedNoise(self._seed).draw(query, true)
+        return SimulatedNoise(self._seed).draw(law, true)
 
 
 class TheirDraws(OneSeed):
     """The authors' own draws: `mechanisms.geometric_mechanism` on ``numpy.random.RandomState(seed)``."""
 
-    def draw(self, query: Asked, true: Any, /) -> Drawn:
+    def draw(self, law: Law, true: Any, /) -> Drawn:
         """The difference of two geometric draws, as the repository yzk5145/coco makes it."""
-        if query.noise != GEOMETRIC:
-            return super().draw(query, true)
+        if law.noise != GEOMETRIC:
+            return super().draw(law, true)
         draws = np.random.RandomState(self._seed)
-        p = -math.expm1(-query.loss / query.sensitivity)
+        p = -math.expm1(-law.loss / law.sensitivity)
         noise = draws.geometric(p, true.shape) - draws.geometric(p, true.shape)
-        scale = query.sensitivity / query.loss
-        return Drawn(
-            true + noise, Spend(query.name, GEOMETRIC, query.sensitivity, scale, query.loss, None, False)
-        )
+        scale = law.sensitivity / law.loss
+        return Drawn(true + noise, Spend(law.name, GEOMETRIC, law.sensitivity, scale, law.loss, None, False))
