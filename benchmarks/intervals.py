@@ -57,7 +57,7 @@ from hierdp.privacy.noise import gaussian, geometric
 from hierdp.questions.intervals import METHODS, accuracy_of
 from hierdp.record.release import Release
 from hierdp.record.step import Step
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from hierdp.tables import Axis, GroupSizes, flows
 from hierdp.tables.binning import Histogram
 from hierdp.tables.tabulated import cross_table
@@ -420,8 +420,8 @@ def run(
                 yield from _rows(case.name, replicated, truth, partial(way, case, truth))
 
 
-def _written(made: Release) -> Written:
-    return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
+def _written(made: Release) -> ReleaseFolder:
+    return ReleaseFolder(made.manifest(), made.counts, dict(made.regions), made.measurements)
 
 
 def source_of(made: Release) -> Any:

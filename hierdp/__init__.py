@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from hierdp.evaluation.compare import compare as compare
     from hierdp.evaluation.evaluate import evaluate as evaluate
     from hierdp.measurements.measurement import Measurements as Measurements
+    from hierdp.mechanisms.planning import plan as plan
     from hierdp.mechanisms.repair.mechanism import repair as repair
-    from hierdp.planning import plan as plan
     from hierdp.privacy.account import Account as Account
     from hierdp.privacy.noise import SimulatedNoise as SimulatedNoise
     from hierdp.privacy.tabulated import TabulatedNoise as TabulatedNoise
-    from hierdp.published import PublishedRelease as PublishedRelease
-    from hierdp.published import open as open
+    from hierdp.publication.published import PublishedRelease as PublishedRelease
+    from hierdp.publication.published import open as open
     from hierdp.questions.query import query as query
     from hierdp.record.release import Release as Release
     from hierdp.verification.verify import verify as verify
@@ -44,15 +44,15 @@ _WHERE = {
     "Measurements": "hierdp.measurements.measurement",
     "Names": "hierdp.counts.axes",
     "Numbers": "hierdp.counts.axes",
-    "PublishedRelease": "hierdp.published",
+    "PublishedRelease": "hierdp.publication.published",
     "Release": "hierdp.record.release",
     "SimulatedNoise": "hierdp.privacy.noise",
     "TabulatedNoise": "hierdp.privacy.tabulated",
     "check": "hierdp.checking",
-    "plan": "hierdp.planning",
+    "plan": "hierdp.mechanisms.planning",
     "compare": "hierdp.evaluation.compare",
     "evaluate": "hierdp.evaluation.evaluate",
-    "open": "hierdp.published",
+    "open": "hierdp.publication.published",
     "query": "hierdp.questions.query",
     "release": "hierdp.api",
     "repair": "hierdp.mechanisms.repair.mechanism",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hierdp.measurements.measurement import Measurement
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.mechanism import Mechanism
 from hierdp.privacy.budget import CHOICE, GAUSSIAN
@@ -63,7 +63,7 @@ class _Both:
     """Measures one table, and compares each query's true answers with those of its neighbour."""
 
     def __init__(self, truth: Any, neighbour: Any, noise: Noise) -> None:
-        self._measure, self._truth, self._neighbour = Measuring(truth, noise), truth, neighbour
+        self._measure, self._truth, self._neighbour = MeasureTruth(truth, noise), truth, neighbour
         self.changes: list[Change] = []
 
     def __call__(self, query: Query) -> Measurement:

@@ -304,7 +304,7 @@ def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any])
         yield CheckResult("warnings", HOLDS, "; ".join(due))
 
 
-def _check_tables(folder: Path, release: written.Written, limit: int) -> Iterator[CheckResult]:
+def _check_tables(folder: Path, release: written.ReleaseFolder, limit: int) -> Iterator[CheckResult]:
     """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
     wrong, regions = [], release.regions
     safe, finest = bool(release.manifest.get("csv_safe")), folder / f"{files.FINEST}.parquet"

@@ -19,7 +19,7 @@ from hierdp.record.files import PROOFS
 from hierdp.record.proofs import SavedStep, read
 from hierdp.record.replay import NotKept, Replay
 from hierdp.record.step import ACCURACY
-from hierdp.record.written import LIMIT, TooLarge, Written
+from hierdp.record.written import LIMIT, ReleaseFolder, TooLarge
 from hierdp.reports.solved import problems_of
 from models import Certificate, CumulativeQIP, JointTables, Model
 
@@ -37,7 +37,7 @@ BOUND = 1e-7
 
 
 def check_proofs(
-    folder: Path, release: Written, checking: Checking | None, limit: int = LIMIT
+    folder: Path, release: ReleaseFolder, checking: Checking | None, limit: int = LIMIT
 ) -> Iterator[CheckResult]:
     """Repeat the mechanism's post-processing, and check each answer on the problem that it makes."""
     rerun = None if checking is None else Rerun(checking, release)
@@ -56,7 +56,7 @@ def check_proofs(
 
 
 def _check_steps(
-    folder: Path, release: Written, checking: Checking | None, rerun: Rerun | None, limit: int
+    folder: Path, release: ReleaseFolder, checking: Checking | None, rerun: Rerun | None, limit: int
 ) -> Iterator[CheckResult]:
     manifest, path = release.manifest, folder / PROOFS
     optimal = checking is not None and manifest["mechanism"] not in checking.rounded

@@ -12,14 +12,14 @@ from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.counts.size_table import ENDS, covering
 from hierdp.errors import listed
 from hierdp.measurements.measurement import Measurements
-from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.measurements.measuring import Differs, OtherQuery, ReplayRecorded
 from hierdp.measurements.rows import Piece
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
 from hierdp.record.compare import compare, compare_settings
 from hierdp.record.replay import Replay
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 
 QUERIES = "budget: queries"
 
@@ -27,9 +27,9 @@ QUERIES = "budget: queries"
 class Rerun:
     """Runs a mechanism's function with recorded measurements, and compares what it gives with the release."""
 
-    def __init__(self, checking: Checking, release: Written) -> None:
+    def __init__(self, checking: Checking, release: ReleaseFolder) -> None:
         assert checking.rerun is not None
-        self._rerun, self.recorded, self._wrong = checking.rerun, Recorded(Measurements(())), ""
+        self._rerun, self.recorded, self._wrong = checking.rerun, ReplayRecorded(Measurements(())), ""
         self._release = replace(release, manifest=budget_of_one_row(release.manifest))
         self._measures = checking.measures
 
@@ -42,7 +42,7 @@ class Rerun:
         release = self._release
         try:
             found = ClaimedMeasurements(release) if self._measures else Measurements(())
-            self.recorded = Recorded(found)
+            self.recorded = ReplayRecorded(found)
             table, settings = self._rerun(
                 self.recorded, saved.solve, release.table, release.manifest, release.regions
             )
@@ -59,7 +59,7 @@ class Rerun:
         what = "this table and its intervals" if "intervals" in release.manifest else "this table"
         return f"the mechanism gives {what} for these {given} and steps"
 
-    def _compare_intervals(self, release: Written, saved: Replay) -> None:
+    def _compare_intervals(self, release: ReleaseFolder, saved: Replay) -> None:
         """Check that the intervals are those of the measurements, at the confidence in the manifest."""
         from hierdp.mechanisms.intervals import checked_confidence  # it needs SciPy
 
@@ -95,7 +95,7 @@ class ClaimedMeasurements:
     Raises `OtherQuery` if there are none; while reading, if the file is broken, or claims other noise.
     """
 
-    def __init__(self, release: Written) -> None:
+    def __init__(self, release: ReleaseFolder) -> None:
         if release.measurements is None:
             raise OtherQuery("there is no file of measurements")
         self.spends, self._found = spends_of(release.manifest["budget"]), release.measurements

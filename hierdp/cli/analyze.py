@@ -97,7 +97,7 @@ def _epsilon_for(wanted: float, at: str | None, queries: Queries, rows: list[Row
     """The least ε with the wanted standard error, from the analysis for ε = 1."""
     from hierdp.analysis.report import frame
     from hierdp.mechanisms.expected import Expected
-    from hierdp.planning import epsilon_for
+    from hierdp.mechanisms.planning import epsilon_for
 
     least = Expected("", frame(rows, queries), at=("method",)).error(at)
     return epsilon_for(wanted, lambda epsilon: least / epsilon)

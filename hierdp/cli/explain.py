@@ -24,7 +24,7 @@ def explain(release: Path, limit: int | None) -> None:
     \b
     hierdp explain released
     """
-    from hierdp.explanation import explain as explained
+    from hierdp.publication.explanation import explain as explained
 
     found = explained(release, limit)
     with printing():

@@ -168,7 +168,7 @@ def shared(
     """Add the options of every plan: the budget or the wanted error, and the output."""
     from hierdp.errors import InputError
     from hierdp.mechanisms.expected import known_columns
-    from hierdp.planning import plan as planned
+    from hierdp.mechanisms.planning import plan as planned
 
     mechanism = MECHANISMS[str(context.command.name)]
     folder, out = (out, None) if out is not None and out.suffix.lower() != ".csv" else (None, out)

@@ -96,6 +96,7 @@ def repair(
     hierdp repair noisy.csv --levels state,county --count people --method least-squares --out estimates
     hierdp repair released --method M_c --out released-by-M_c
     """
+    from hierdp.checking.same_noise import repaired
     from hierdp.counts.size_table import CONFIDENCE
     from hierdp.execution import folder
     from hierdp.mechanisms.repair import repair as repair_table
@@ -103,7 +104,6 @@ def repair(
     from hierdp.questions.intervals import if_known, with_intervals
     from hierdp.record.release import Release, check_words
     from hierdp.reports.solved import count_proved
-    from hierdp.same_noise import repaired
 
     check_words(title=title, note=note)
     given = {name: value for name, value in options.items() if value not in (None, ())}

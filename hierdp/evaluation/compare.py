@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.api import name_of
+from hierdp.checking.same_noise import measured, post_processed
 from hierdp.errors import InputError, listed, unknown_name
 from hierdp.evaluation.summary import Comparison, comparison_of
 from hierdp.execution import resume as saving
@@ -23,7 +24,6 @@ from hierdp.privacy.budget import check_epsilon
 from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
-from hierdp.same_noise import measured, post_processed
 from hierdp.tables import read
 from hierdp.tables.sources import run
 

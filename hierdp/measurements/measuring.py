@@ -54,7 +54,7 @@ class Measure(Protocol):
         """Say that no further query follows: the true counts are not needed any more."""
 
 
-class Measuring:
+class MeasureTruth:
     """Measures true counts: of a release's code, only this sees them.
 
     - truth: the true counts, as the queries take them.
@@ -158,7 +158,7 @@ class Pieces(Protocol):
         """See `Measurements.pieces`."""
 
 
-class Recorded:
+class ReplayRecorded:
     """Has recorded answers, which it gives only to the queries that they answer, in their order.
 
     - measured: the number of measurements that the mechanism has asked for.

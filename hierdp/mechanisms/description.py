@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hierdp.privacy.noise import Noise
     from hierdp.record.case import Case
     from hierdp.record.release import Release
-    from hierdp.record.written import Written
+    from hierdp.record.written import ReleaseFolder
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class MechanismInfo:
         intervals: Callable[..., Intervals] | None = self.part("intervals", "intervals")
         return intervals
 
-    def intervals_of(self, release: Written) -> Intervals:
+    def intervals_of(self, release: ReleaseFolder) -> Intervals:
         """The intervals for sums of a release's counts.
 
         Raises

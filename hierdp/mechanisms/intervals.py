@@ -21,7 +21,7 @@ import numpy as np
 from hierdp.counts.layout import Selection
 from hierdp.counts.size_table import Ends
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import OtherQuery, Recorded
+from hierdp.measurements.measuring import OtherQuery, ReplayRecorded
 from hierdp.measurements.rows import Measurement
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Spend
@@ -31,7 +31,7 @@ from models import ConstrainedInference, Tree
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
 if TYPE_CHECKING:
-    from hierdp.record.written import Written
+    from hierdp.record.written import ReleaseFolder
 
 Asked = TypeVar("Asked")
 Source = TypeVar("Source")
@@ -142,7 +142,7 @@ def each_miss(miss: float, number: int, together: bool) -> float:
 
 
 def from_errors(
-    release: Written, miss: float, together: bool, noises: Collection[str], whole: bool = True
+    release: ReleaseFolder, miss: float, together: bool, noises: Collection[str], whole: bool = True
 ) -> RowIntervals:
     """The intervals of a table whose counts are linear in the noise, with their standard errors."""
     table = release.table
@@ -409,12 +409,12 @@ def filled(tree: Tree, level: int, mask: Flags, above: int) -> bool:
     return bool((held == mask).all())
 
 
-def unknown(release: Written, why: str) -> InputError:
+def unknown(release: ReleaseFolder, why: str) -> InputError:
     """What is raised where no interval is known."""
     return InputError(f"there are no intervals for {release.manifest['mechanism']}: {why}")
 
 
-def answered(release: Written, ask: Callable[[Recorded], Asked]) -> Asked:
+def answered(release: ReleaseFolder, ask: Callable[[ReplayRecorded], Asked]) -> Asked:
     """What a mechanism's own queries get from the recorded answers.
 
     Raises `InputError` if the release has no measurements, or others than the mechanism's.
@@ -422,11 +422,11 @@ def answered(release: Written, ask: Callable[[Recorded], Asked]) -> Asked:
     if release.measurements is None:
         raise unknown(release, "the release has no measurements.parquet")
     try:
-        return ask(Recorded(release.measurements))
+        return ask(ReplayRecorded(release.measurements))
     except OtherQuery as other:
         raise unknown(release, f"{other}; see `hierdp check`") from None
 
 
-def measured_in(release: Written) -> list[Measurement]:
+def measured_in(release: ReleaseFolder) -> list[Measurement]:
     """The measurements of a release, in their order; raises as `answered` if it has none."""
     return answered(release, lambda _: list(release.measurements or ()))

@@ -16,7 +16,7 @@ from hierdp.counts.layout import Regions
 from hierdp.counts.rows import frame_of
 from hierdp.counts.size_table import plain
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Differs, Measure, Measuring
+from hierdp.measurements.measuring import Differs, Measure, MeasureTruth
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.expected import (
@@ -44,7 +44,7 @@ from hierdp.record.spool import Steps
 from hierdp.record.step import NotProved, Solving, Step
 
 if TYPE_CHECKING:
-    from hierdp.record.written import Written
+    from hierdp.record.written import ReleaseFolder
 
 Facts = TypeVar("Facts")
 """What is public of a table: its regions, and whatever else needs no noise."""
@@ -421,14 +421,14 @@ def case_of(mechanism: Mechanism[Any], change: str, tables: tuple[Any, Any], by:
 
 def _measuring(
     mechanism: Mechanism[Any], read: Any, source: Any, noise: Noise | None
-) -> tuple[Any, Measuring]:
+) -> tuple[Any, MeasureTruth]:
     """The public facts, and what alone holds the true counts; it forgets them as soon as all is measured."""
     facts, truth = mechanism.facts(read(source))
-    return facts, Measuring(truth, noise or ExactNoise())
+    return facts, MeasureTruth(truth, noise or ExactNoise())
 
 
 def _released(
-    mechanism: Mechanism[Any], facts: Any, measure: Measuring, allowed: Allowed | None = None
+    mechanism: Mechanism[Any], facts: Any, measure: MeasureTruth, allowed: Allowed | None = None
 ) -> Release:
     allowed, most = allowed or mechanism.allowed, mechanism.MOST_IN_MEMORY
     steps = Steps(mechanism.solving) if most is None else Steps(mechanism.solving, most)
@@ -491,11 +491,14 @@ def release_again(
     mechanism = kind.of(manifest, **({"backend": None} if "backend" in keywords_of(kind) else {}))
     kept = {key: value for key, value in manifest["settings"].items() if key not in kind.FOLLOWS}
     facts = mechanism.facts_of({**manifest, "settings": {**kept, **mechanism.settings()}}, regions, table)
-    measure, allowed = Measuring(mechanism.truth_of(facts, table), noise), Allowed.stated(manifest["budget"])
+    allowed = Allowed.stated(manifest["budget"])
+    measure = MeasureTruth(mechanism.truth_of(facts, table), noise)
     return plain(frame_of(mechanism.run(facts, allowed, measure, mechanism.solving)[0]))
 
 
-def facts_of_release(kind: type[Mechanism[Any]], release: Written) -> tuple[Mechanism[Any], Any, Allowed]:
+def facts_of_release(
+    kind: type[Mechanism[Any]], release: ReleaseFolder
+) -> tuple[Mechanism[Any], Any, Allowed]:
     """The mechanism of a release, its public facts and its budget; the manifest's is that of one row."""
     mechanism = kind.of(release.manifest)
     facts = mechanism.facts_of(release.manifest, release.regions, None)

@@ -1,1 +1,1 @@
-"""Copies of a written release for readers: with names, blanks for small counts, for Excel and SDMX."""
+"""A release for its readers: opened, explained, copied with names, blanks for small counts, as Excel and SDMX."""

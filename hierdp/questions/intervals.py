@@ -29,7 +29,7 @@ from hierdp.record import files
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models.arithmetic.arrays import Ints
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ FAILURE = 0.05
 
 
 def accuracy_of(
-    release: Written,
+    release: ReleaseFolder,
     selections: Sequence[Selection],
     confidence: float = 0.0,
     simultaneous: bool = False,
@@ -58,7 +58,7 @@ def accuracy_of(
 
     Parameters
     ----------
-    release : Written
+    release : ReleaseFolder
     selections : sequence of Selection
     confidence : float
         For each answer by itself, or, if `simultaneous`, for all together. 0: no intervals.
@@ -105,7 +105,7 @@ def _by_linear_programs(source: Intervals, selection: Selection, confidence: flo
 
 
 def boxes_of(
-    release: Written, low: Ints, high: Ints, confidence: float, simultaneous: bool = False
+    release: ReleaseFolder, low: Ints, high: Ints, confidence: float, simultaneous: bool = False
 ) -> dict[str, list[float]]:
     """`intervals_of` of boxes ``low … high − 1`` of a histogram; shape (boxes, axes)."""
     source: Any = _source(release)
@@ -113,7 +113,7 @@ def boxes_of(
     return dict(zip(ENDS, map(list, zip(*found, strict=True)), strict=True))
 
 
-def table_of(release: Written, confidence: float, simultaneous: bool = False) -> DataFrame:
+def table_of(release: ReleaseFolder, confidence: float, simultaneous: bool = False) -> DataFrame:
     """The released table with the columns `lower` and `upper`: intervals of its counts.
 
     Raises
@@ -163,7 +163,7 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
         "budget": made.ledger.as_dict() if hasattr(made, "ledger") else None,  # a repair has none
     }
     steps = Steps()
-    release = Written(manifest, made.counts, dict(made.regions), made.measurements)
+    release = ReleaseFolder(manifest, made.counts, dict(made.regions), made.measurements)
     ends = _ends(release, confidence, simultaneous, steps)
     for step in steps.kept:
         made.steps.append(step)
@@ -172,13 +172,13 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
     return replace(made, ends=ends, intervals=about)
 
 
-def _ends(release: Written, confidence: float, simultaneous: bool, solve: Solving) -> Ends:
+def _ends(release: ReleaseFolder, confidence: float, simultaneous: bool, solve: Solving) -> Ends:
     progress.watch_compiler()
     miss = 1 - checked_confidence(confidence)
     return _source(release).rows(miss, simultaneous, solve).ends()
 
 
-def _source(release: Written) -> Intervals:
+def _source(release: ReleaseFolder) -> Intervals:
     mechanism = released_by(release.manifest["mechanism"])
     if mechanism is None:
         raise unknown(release, "this version does not know the mechanism")
@@ -186,7 +186,7 @@ def _source(release: Written) -> Intervals:
     return mechanism.intervals_of(replace(release, manifest=budget_of_one_row(release.manifest)))
 
 
-def bounds_of(release: Written, answers: Sequence[Answer]) -> dict[str, list[float]]:
+def bounds_of(release: ReleaseFolder, answers: Sequence[Answer]) -> dict[str, list[float]]:
     """The column `bound` of single counts: by a theorem, no count of the level is off by more.
 
     It fails with a probability of at most `FAILURE`. There is no such column if there is no such theorem.

@@ -80,7 +80,7 @@ class Release:
     measurements : Measurements, optional
         All that it learned of the true counts.
     same_noise_as : SameNoise, optional
-        The release that the measurements were made for; see `hierdp.same_noise`.
+        The release that the measurements were made for; see `hierdp.checking.same_noise`.
     simulating : callable, optional
         Simulates the errors by size, for the manifest; see `hierdp.questions.bias`.
     ends : Ends, optional

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LIMIT = 1_000_000_000
 """Default memory limit for reading a release, in bytes."""
 
-OF_A_BYTE = 200
+MEMORY_PER_PARQUET_BYTE = 200
 """Bytes of memory that are justified by each byte of a release's Parquet files. Rows that hold noise take a
 byte or more in them, and with their regions up to that much in memory."""
 
@@ -105,7 +105,7 @@ class TooLarge(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class ReleaseFolder:
     """The contents of a release's folder."""
 
     manifest: dict[str, Any]
@@ -156,7 +156,7 @@ def justified(folder: Path) -> int:
         paths = [folder / name for name in names_in(folder)]
     except InputError:
         return LIMIT  # whoever reads it reports that
-    tables = OF_A_BYTE * sum(_bytes(path) for path in paths if path.suffix == ".parquet")
+    tables = MEMORY_PER_PARQUET_BYTE * sum(_bytes(path) for path in paths if path.suffix == ".parquet")
     texts = OF_A_TEXT_BYTE * sum(_bytes(path) for path in paths if path.suffix == ".csv" and _in_lines(path))
     return max(LIMIT, tables + texts)
 
@@ -184,7 +184,7 @@ def _memory() -> int:
     return memory
 
 
-def read(folder: Path, limit: int | None = None, named: bool = False) -> Written:
+def read(folder: Path, limit: int | None = None, named: bool = False) -> ReleaseFolder:
     """Manifest, table and regions of a written release.
 
     With `named`, the texts of a table of regions are categories.
@@ -203,7 +203,7 @@ def read(folder: Path, limit: int | None = None, named: bool = False) -> Written
     measurements = _read(folder / files.MEASUREMENTS, limit, _measurements)
     if found is None and "intervals" in manifest and set(ENDS) <= set(table.columns):
         table, ends = table.drop(columns=ENDS), Ends(*(table[name].to_numpy() for name in ENDS))
-    return Written(manifest, table, regions, measurements, ends=ends)
+    return ReleaseFolder(manifest, table, regions, measurements, ends=ends)
 
 
 def read_manifest(folder: Path, limit: int | None = None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hierdp.record.proofs import SavedStep
 from hierdp.record.release import Release
 from hierdp.record.replay import Replay, SavedAnswer
 from hierdp.record.step import Step
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from hierdp.verification.judge import KnownBounds, Verdict, judge, known_bounds, refuted
 from hierdp.verification.table import Row, Verification
 from models import Certificate, Model
@@ -126,7 +126,7 @@ def steps_of(release: Release) -> Sequence[Step]:
         )
     manifest: dict[str, Any] = {"mechanism": release.mechanism, "settings": release.settings}
     manifest |= {"budget": release.ledger.as_dict(), "solved": [line.line for line in release.proved]}
-    written = Written(manifest, release.counts, dict(release.regions), release.measurements)
+    written = ReleaseFolder(manifest, release.counts, dict(release.regions), release.measurements)
     steps: list[Step] = []
 
     def prove(saved: SavedStep, model: Model, problems: Sequence[str]) -> Certificate:

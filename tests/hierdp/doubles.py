@@ -12,7 +12,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.privacy.budget import GAUSSIAN, Spend
 from hierdp.privacy.noise import Drawn, SimulatedNoise
@@ -136,6 +136,6 @@ def everything_in(folder) -> str:
 def clustered(method, counts, epsilon, noise, **options):
     """What a method of `clustering` publishes of true counts, with the `spends` of its measurements."""
     counts = np.asarray(counts)
-    measure = Measuring(counts.ravel(), noise)
+    measure = MeasureTruth(counts.ravel(), noise)
     made = METHODS[method].run(counts.shape, epsilon, measure, Step.solve, **options)
     return SimpleNamespace(**vars(made), spends=measure.measurements.spends)

@@ -21,7 +21,7 @@ from hierdp.privacy.noise import (
 )
 from hierdp.record.proofs import SavedStep
 from hierdp.record.replay import Replay
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 
 LEAVES = [("A", "a"), ("A", "b"), ("B", "c"), ("B", "d")]
 PLACES = Hierarchy.from_columns({"state": list("AABB"), "town": list("abcd")}, ["state", "town"])
@@ -120,7 +120,7 @@ def replayed(made, manifest):
     checking = released_by(manifest["mechanism"]).checking
     each = zip(made.measurements, spends_of(manifest["budget"]), strict=True)
     parts = tuple(replace(found, spend=spend) for found, spend in each)
-    written = Written(manifest, made.counts, made.regions, Measurements(parts))
+    written = ReleaseFolder(manifest, made.counts, made.regions, Measurements(parts))
     rerun = Rerun(checking, written)
     rerun(Replay(iter(steps)))
     return rerun.recorded

@@ -12,7 +12,7 @@ from faulty_noise import Spared, measured_differently
 from test_measurement_mutants import MUTANTS, mutant, true_answers
 
 from hierdp.audit import CASES, SAMPLERS, audit
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.tabulation import audit as tabulation_cases
 from hierdp.mechanisms.top_down import audit as top_down_cases
 from hierdp.privacy import noise
@@ -45,7 +45,9 @@ PLANTED = {
 REACHED = {
     "true answers to some queries of the last level": true_answers("group by region"),
     "a level of group sizes without noise": mutant(
-        Measuring._draw, "drawn.answers.ravel()", "(true if query.level[1] == 1 else drawn.answers).ravel()"
+        MeasureTruth._draw,
+        "drawn.answers.ravel()",
+        "(true if query.level[1] == 1 else drawn.answers).ravel()",
     ),
 }
 """Bugs whose queries or levels have other names in the cases of an audit."""
@@ -116,7 +118,7 @@ def test_private_choices_of_the_best_are_found(method, query):
 @pytest.mark.parametrize("recorded", [False, True])
 def test_true_answers_are_found_whether_or_not_they_are_recorded(recorded, monkeypatch):
     """A release can use true answers while its measurements are noisy, or the other way round."""
-    measure = Measuring.__call__
+    measure = MeasureTruth.__call__
 
     def broken(self, query):
         made = measure(self, query)
@@ -126,7 +128,7 @@ def test_true_answers_are_found_whether_or_not_they_are_recorded(recorded, monke
             return made
         return true
 
-    monkeypatch.setattr(Measuring, "__call__", broken)
+    monkeypatch.setattr(MeasureTruth, "__call__", broken)
     assert finding(EACH["clustering Laplace"], 300).over
 
 

@@ -88,7 +88,7 @@ def made(tmp_path_factory):
             proofs.write(one.steps, folder / files.PROOFS)
         write_tables(one, manifest, folder)
         seal.seal(folder)
-        return written.Written(manifest, one.counts, dict(one.regions), one.measurements), folder
+        return written.ReleaseFolder(manifest, one.counts, dict(one.regions), one.measurements), folder
 
     return of_kind
 

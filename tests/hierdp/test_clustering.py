@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hierdp import release
 from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.clustering import METHODS, ahp_rules, clustering
 from hierdp.mechanisms.clustering import structure_first as sf
 from hierdp.mechanisms.clustering.ahp import laplace_scale, sorted_counts
@@ -299,7 +299,7 @@ def test_noise_first_has_the_least_estimated_error_over_all_numbers_of_runs():
 def all_scores(counts, clusters, bound, ends):
     """The scores of every boundary, if the boundaries drawn before it are at these places."""
     noise = Choosing(ends)
-    Measuring(np.array(counts), noise)(sf.boundaries(len(counts), clusters, bound, 1.0))
+    MeasureTruth(np.array(counts), noise)(sf.boundaries(len(counts), clusters, bound, 1.0))
     return noise.scores
 
 
@@ -330,7 +330,7 @@ def test_scores_are_the_least_costs_of_what_lies_before_a_boundary():
         k, bound = int(rng.integers(2, n)), int(rng.integers(1, 12))
         counts = rng.integers(0, 15, n)
         noise = Choosing(rng.integers(0, 5, k))
-        made = Measuring(counts, noise)(sf.boundaries(n, k, bound, 0.5))
+        made = MeasureTruth(counts, noise)(sf.boundaries(n, k, bound, 0.5))
         starts, spend = sf.starts_of(made.answers), made.spend
         capped = [min(int(c), bound) for c in counts]
         end = n
@@ -356,7 +356,7 @@ def test_large_counts_are_scored_in_units():
     """If n·F exceeds 2²⁷, counts (here of 2³⁰) are scored in units; their squares are still exact."""
     counts = np.array([2**30, 5, 2**30 - 9, 2**29, 2**29 + 1, 0])
     noise = Choosing([2, 1])
-    Measuring(counts, noise)(sf.boundaries(6, 3, 2**30, 1.0))
+    MeasureTruth(counts, noise)(sf.boundaries(6, 3, 2**30, 1.0))
     unit = -(-6 * 2**30 // 2**27)
     bound = 2**30 // unit
     assert noise.queried[0][1] == 2 * bound - 1

@@ -17,7 +17,7 @@ from hierdp.checking import FAILS, HOLDS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.taxi import taxi
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates, measure, post_process
 from hierdp.mechanisms.count_of_counts.estimates import METHODS
 from hierdp.mechanisms.count_of_counts.mechanism import measured
@@ -156,7 +156,7 @@ def test_every_draw_is_spent_once_and_no_noise_is_used_twice(case, seed):
     """Each region's counts get separate noise; the ledger has one spend per level, and they add up."""
     data, plan = case
     noise = added(seed, 5)
-    measuring = Measuring(data.runs, noise)
+    measuring = MeasureTruth(data.runs, noise)
     groups = None if plan.group_budget else data.runs.groups
     found = measured(data.hierarchy, groups, Allowed(1.0), measuring, Step.solve, plan)
     drawn = sum(part.size for part in noise.true)
@@ -209,7 +209,7 @@ def test_without_noise_nothing_changes(case):
 def test_with_any_noise_it_is_consistent(case, seed, spread):
     data, plan = case
     groups = None if plan.group_budget else data.runs.groups
-    measuring, steps = Measuring(data.runs, added(seed, spread)), Steps()
+    measuring, steps = MeasureTruth(data.runs, added(seed, spread)), Steps()
     found = measured(data.hierarchy, groups, Allowed(1.0), measuring, steps, plan)
     made = post_process(found, data.hierarchy, plan, steps)
     tree = data.hierarchy.tree

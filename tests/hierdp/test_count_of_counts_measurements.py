@@ -15,7 +15,7 @@ from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.execution import seal
 from hierdp.measurements import file
 from hierdp.measurements.file import MeasurementsFile
-from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded, Recording
+from hierdp.measurements.measuring import MeasureTruth, OtherQuery, Recording, ReplayRecorded
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.count_of_counts import count_of_counts, estimates
 from hierdp.mechanisms.count_of_counts import plan as plans
@@ -114,14 +114,14 @@ def asks(sizes):
 def test_recorded_parts_are_those_that_were_measured(sizes, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(file, "ROWS", rows)
     monkeypatch.setattr(Recording, "MOST", 1000 if rows > 4 else 3)
-    measure = Measuring(np.arange(6) * 100, SimulatedNoise(1))
+    measure = MeasureTruth(np.arange(6) * 100, SimulatedNoise(1))
     first, second = (measure.each(asks(sizes), sizes) for _ in range(2))
     measure.end()
     drawn = [[part.tolist() for part in parts] for parts in (first, second)]
     measure.measurements.write(tmp_path / "file")
     for found in (measure.measurements, Measurements(MeasurementsFile(tmp_path / "file"))):
         assert [one.answers.tolist() for one in found] == [[*chain(*parts)] for parts in drawn]
-        recorded = Recorded(found)
+        recorded = ReplayRecorded(found)
         both = [recorded.each(asks(sizes), sizes) for _ in range(2)]
         recorded.end()
         assert recorded.ended
@@ -133,11 +133,11 @@ def test_recorded_parts_are_those_that_were_measured(sizes, rows, tmp_path, monk
 @pytest.mark.parametrize("rows", [1, 100])
 def test_other_numbers_of_answers_are_refused_before_the_last_part(sizes, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(file, "ROWS", rows)
-    measure = Measuring(np.arange(6), SimulatedNoise(1))
+    measure = MeasureTruth(np.arange(6), SimulatedNoise(1))
     assert len(list(measure.each(asks([2, 4]), [2, 4]))) == 2
     measure.measurements.write(tmp_path / "file")
     found = Measurements(MeasurementsFile(tmp_path / "file"))
-    parts, got = Recorded(found).each(asks(sizes), sizes), []
+    parts, got = ReplayRecorded(found).each(asks(sizes), sizes), []
     with pytest.raises(OtherQuery, match=f"has {sum(sizes)} answers, but 6 are recorded"):
         got.extend(parts)
     assert len(got) < len(sizes)
@@ -148,10 +148,10 @@ def test_levels_in_parts_are_compared_where_regions_have_groups(sizes):
     """One of three parents and one of four children has no groups; each of the others has two answers."""
     above = replace(asks([4]), level=(TREE, 1), nodes=np.array([0, 2]))
     below = replace(asks(sizes), level=(TREE, 2), nodes=np.array([0, 2, 3]))
-    measure = Measuring(np.array([5, 60, 7, 80, 9, 90]), SimulatedNoise(1))
+    measure = MeasureTruth(np.array([5, 60, 7, 80, 9, 90]), SimulatedNoise(1))
     first = np.concatenate(list(measure.each(above, [4]))).reshape(2, 2)
     children = np.concatenate(list(measure.each(below, sizes))).reshape(3, 2)
-    recorded = Recorded(measure.measurements)
+    recorded = ReplayRecorded(measure.measurements)
     list(recorded.each(above, [4]))
     list(recorded.each(below, sizes))
     (twice,) = recorded.redundant

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.mechanisms.clustering.boxes import Boxes
 from hierdp.mechanisms.clustering.dawa import MOST_PEOPLE, UNITS, cluster_deviation, deviations, hierarchy
@@ -79,7 +79,7 @@ def test_a_person_changes_a_box_of_each_level_by_the_stated_amount_at_most(bins)
 
 
 def released(counts, epsilon, seed, **options):
-    measure, steps = Measuring(counts.ravel(), SimulatedNoise(seed)), Steps()
+    measure, steps = MeasureTruth(counts.ravel(), SimulatedNoise(seed)), Steps()
     made = METHODS["DAWA"].run(counts.shape, epsilon, measure, steps, **options)
     return made, measure.measurements, steps.kept
 

@@ -11,10 +11,6 @@ from click.testing import CliRunner
 from hierdp import SimulatedNoise, repair
 from hierdp.audit import CASES
 from hierdp.cli import main
-from hierdp.explanation import JOINS, REPLACES, explain, guess, kind_of, posterior
-from hierdp.explanation import _explained as explained
-from hierdp.explanation import _percent as percent
-from hierdp.explanation import _up as up
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
 from hierdp.mechanisms.relations import ENTITY, PERSON
@@ -23,6 +19,10 @@ from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.conversion import TIGHTER, epsilon_of, rho_of
 from hierdp.privacy.noise import ExactNoise
+from hierdp.publication.explanation import JOINS, REPLACES, explain, guess, kind_of, posterior
+from hierdp.publication.explanation import _explained as explained
+from hierdp.publication.explanation import _percent as percent
+from hierdp.publication.explanation import _up as up
 from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 

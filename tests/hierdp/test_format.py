@@ -9,14 +9,14 @@ from click.testing import CliRunner
 import hierdp
 from hierdp import SimulatedNoise, release
 from hierdp.checking import FAILS, OPEN, check
+from hierdp.checking.same_noise import repaired
 from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.errors import InputError
 from hierdp.execution import seal
-from hierdp.explanation import explain
 from hierdp.publication.copy import copy_of
+from hierdp.publication.explanation import explain
 from hierdp.record import files
-from hierdp.same_noise import repaired
 from tests.hierdp.changing import change_manifest
 
 AGES = pd.DataFrame({"age": [3, 17, 17, 40, 41]})

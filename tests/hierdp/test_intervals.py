@@ -26,7 +26,7 @@ from hierdp.privacy.noise import double_geometric_variance
 from hierdp.questions.intervals import accuracy_of, boxes_of, with_intervals
 from hierdp.questions.tables import Questions
 from hierdp.record import written
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from hierdp.tables import Flows
 from models import ConstrainedInference, Tree
 from solvers import fast
@@ -54,12 +54,12 @@ def trips(method="InfTDA", **more):
 
 
 def as_written(made):
-    return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
+    return ReleaseFolder(made.manifest(), made.counts, dict(made.regions), made.measurements)
 
 
 def ends(made, texts, confidence=0.9):
     """The intervals of questions to a release; shape (2, questions)."""
-    there = made if isinstance(made, Written) else as_written(made)
+    there = made if isinstance(made, ReleaseFolder) else as_written(made)
     questions = Questions(there.table, there.manifest["settings"], there.regions)
     found = accuracy_of(there, [questions.selection(text) for text in texts], confidence)
     return np.array([found["lower"], found["upper"]])

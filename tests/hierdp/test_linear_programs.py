@@ -16,7 +16,7 @@ from hierdp.mechanisms.registry import released_by
 from hierdp.mechanisms.top_down.mechanism import top_down
 from hierdp.questions.intervals import accuracy_of
 from hierdp.questions.tables import Questions
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from hierdp.tables import Flows
 
 PEOPLE = pd.DataFrame(
@@ -32,7 +32,7 @@ HOMES = pd.DataFrame(
 
 
 def as_written(made):
-    return Written(made.manifest(), made.counts, dict(made.regions), made.measurements)
+    return ReleaseFolder(made.manifest(), made.counts, dict(made.regions), made.measurements)
 
 
 def selections(there, texts):

@@ -20,7 +20,7 @@ from hierdp.execution import seal
 from hierdp.measurements import file, query
 from hierdp.measurements.file import MeasurementsFile
 from hierdp.measurements.measurement import Measurement
-from hierdp.measurements.measuring import Measuring, OtherQuery, Recorded, Recording
+from hierdp.measurements.measuring import MeasureTruth, OtherQuery, Recording, ReplayRecorded
 from hierdp.measurements.redundant_sums import CountNoise
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.range_query import range_query
@@ -479,9 +479,9 @@ def test_chosen_nodes_and_their_children_are_compared(public):
     parents = query.Parents(at, np.array(offsets), public)
     below = query.Query("below", 1, 0.5, 5, lambda truth: truth[4:], parents=parents)
     queried = [above, below] if public is None else [below]
-    measure = Measuring(np.array([9, 20, 7, 30, 1, 2, 3, 4, 5]), SimulatedNoise(1))
+    measure = MeasureTruth(np.array([9, 20, 7, 30, 1, 2, 3, 4, 5]), SimulatedNoise(1))
     found = [measure(one).answers for one in queried]
-    recorded = Recorded(measure.measurements)
+    recorded = ReplayRecorded(measure.measurements)
     for one in queried:
         recorded(one)
     recorded.end()
@@ -506,7 +506,7 @@ def test_many_answers_are_written_and_read_in_parts(tmp_path, monkeypatch):
         recording.MOST = 6
         for number, size in enumerate(sizes):
             answers = np.arange(size) * 10**number
-            made = Measuring(answers, SimulatedNoise(1))(query.counts(f"counts {number}", 1.0, size))
+            made = MeasureTruth(answers, SimulatedNoise(1))(query.counts(f"counts {number}", 1.0, size))
             found.append(made)
             recording.add(made)
         for where, whole in (("here", recording.measurements), ("there", Measurements(tuple(found)))):
@@ -526,7 +526,7 @@ def test_answers_in_parts_have_32_bits_where_these_suffice(tmp_path, monkeypatch
     monkeypatch.setattr(file, "ROWS", 5)
     true = np.array([3, 4, 5, 2**40 if large else 6, 7, 8, 9])
     asks = query.Query("counts", 1, 1.0, 7, lambda truth: (truth[:3], truth[3:]), in_parts=True)
-    measure = Measuring(true, SimulatedNoise(1))
+    measure = MeasureTruth(true, SimulatedNoise(1))
     found = measure(asks)
     measure.end()
     with pytest.raises(TypeError):  # the true counts are gone
@@ -536,20 +536,20 @@ def test_answers_in_parts_have_32_bits_where_these_suffice(tmp_path, monkeypatch
     (again,) = MeasurementsFile(tmp_path / "out")
     assert again.answers.tolist() == found.answers.tolist()
     assert found.answers.dtype == again.answers.dtype == (np.int64 if large else np.int32)
-    recorded = Recorded(Measurements((again,)))
+    recorded = ReplayRecorded(Measurements((again,)))
     assert recorded(asks).answers.dtype == found.answers.dtype
     assert not recorded.ended
     recorded.end()
     assert recorded.ended
     whole = query.Query("counts", 1, 1.0, 7, lambda truth: truth)
-    assert Recorded(Measurements((again,)))(whole).answers.dtype == np.int64
+    assert ReplayRecorded(Measurements((again,)))(whole).answers.dtype == np.int64
 
 
 def queried(**changes):
     """A query and its measurement, which answers a query with these changes."""
     one = query.counts("counts", 0.5, 3)
     other = query.Query(**{name: getattr(one, name) for name in one.__dataclass_fields__} | changes)
-    return one, Measuring(np.array([3, 4, 5]), SimulatedNoise(1))(other)
+    return one, MeasureTruth(np.array([3, 4, 5]), SimulatedNoise(1))(other)
 
 
 @pytest.mark.parametrize(
@@ -566,15 +566,15 @@ def queried(**changes):
 def test_a_recorded_answer_is_for_its_query_only(changes, why):
     one, found = queried(**changes)
     with pytest.raises(OtherQuery, match=why):
-        Recorded(Measurements((found,)))(one)
-    Recorded(Measurements((queried()[1],)))(one)
+        ReplayRecorded(Measurements((found,)))(one)
+    ReplayRecorded(Measurements((queried()[1],)))(one)
 
 
 def test_only_a_threshold_costs_a_delta():
     one, found = queried()
     spend = replace(found.spend, delta=1e-9)
     with pytest.raises(OtherQuery, match="costs a δ of 0, but the manifest says 1e-09"):
-        Recorded(Measurements((replace(found, spend=spend),)))(one)
+        ReplayRecorded(Measurements((replace(found, spend=spend),)))(one)
 
 
 @pytest.mark.parametrize(("times", "fails"), [(1, False), (0.99, True), (1.01, True)])
@@ -584,7 +584,7 @@ def test_a_threshold_costs_its_delta(times, fails):
     one = queries.stable(trips, refinements(trips, None), trips_of_a_person(), 1.0, 1e-6, EXACT)
     assert found.spend.delta == pytest.approx(one.delta, rel=1e-9)
     claimed = replace(found, spend=replace(found.spend, delta=times * found.spend.delta))
-    recorded = Recorded(Measurements((claimed,)))
+    recorded = ReplayRecorded(Measurements((claimed,)))
     if fails:
         with pytest.raises(OtherQuery, match="costs a δ of"):
             recorded(one)
@@ -594,11 +594,11 @@ def test_a_threshold_costs_its_delta(times, fails):
 
 def test_all_measurements_are_used_once():
     one, found = queried()
-    recorded = Recorded(Measurements((found, found)))
+    recorded = ReplayRecorded(Measurements((found, found)))
     recorded(one)
     with pytest.raises(OtherQuery, match="does not measure 'counts'"):
         recorded.end()
-    recorded = Recorded(Measurements((found,)))
+    recorded = ReplayRecorded(Measurements((found,)))
     recorded(one)
     recorded.end()
     with pytest.raises(OtherQuery, match="which the budget does not list"):
@@ -608,20 +608,20 @@ def test_all_measurements_are_used_once():
 @pytest.mark.parametrize("answer", [-1, 4])
 def test_a_choice_is_among_its_candidates(answer):
     asks = query.choices("which", 1, 0.5, [4], lambda truth: [truth])
-    found = Measuring(np.zeros(4, np.int64), SimulatedNoise(1))(asks)
+    found = MeasureTruth(np.zeros(4, np.int64), SimulatedNoise(1))(asks)
     assert found.spend.noise == CHOICE
-    Recorded(Measurements((found,)))(asks)
+    ReplayRecorded(Measurements((found,)))(asks)
     found.answers[0] = answer
     with pytest.raises(OtherQuery, match="not among its candidates"):
-        Recorded(Measurements((found,)))(asks)
+        ReplayRecorded(Measurements((found,)))(asks)
 
 
 def test_sums_that_were_measured_twice_are_compared():
     groups = np.array([0, 1, 0, 1])
-    measure = Measuring(np.arange(4), Double(lambda true: true + 1))
+    measure = MeasureTruth(np.arange(4), Double(lambda true: true + 1))
     queries = query.counts("counts", 0.5, 4), query.sums("sums", 0.5, groups)
     assert [measure(each).answers.tolist() for each in queries] == [[1, 2, 3, 4], [3, 5]]
-    recorded = Recorded(Measurements(tuple(_drawn(each) for each in queries)))
+    recorded = ReplayRecorded(Measurements(tuple(_drawn(each) for each in queries)))
     for each in queries:
         recorded(each)
     recorded.end()
@@ -645,8 +645,8 @@ def test_levels_of_a_tree_are_compared_where_both_were_measured(numbers):
         return query.Query(f"level {level}", 1, 0.1 * level, size, of, level=(tree, level))
 
     measured = [1, 2, 4]
-    made = {level: Measuring(truth, noise)(asks(level)) for level in measured}
-    recorded = Recorded(Measurements(tuple(made.values())))
+    made = {level: MeasureTruth(truth, noise)(asks(level)) for level in measured}
+    recorded = ReplayRecorded(Measurements(tuple(made.values())))
     for level in measured:
         recorded(asks(level))
     noisy = np.zeros((tree.size, numbers), np.int64)
@@ -678,9 +678,9 @@ def test_sums_of_cells_are_compared_with_the_finest_answers_that_divide_them():
             of = lambda size: rng.integers(0, 99, size)  # noqa: E731
             about = {"level": (tree, level), "cells": one}
             queries.append(query.Query(f"{name} by {level}", 1, 0.1, np.prod(shape), of, **about))
-    made = [Measuring(asks.answers, SimulatedNoise(1))(asks) for asks in queries]
+    made = [MeasureTruth(asks.answers, SimulatedNoise(1))(asks) for asks in queries]
     noisy = {one.spend.query: one.answers.reshape(shapes[one.spend.query]) for one in made}
-    recorded = Recorded(Measurements(tuple(made)))
+    recorded = ReplayRecorded(Measurements(tuple(made)))
     for asks in queries:
         recorded(asks)
     recorded.end()
@@ -711,4 +711,4 @@ def test_sums_of_a_level_of_a_tree():
 
 
 def _drawn(asks):
-    return Measuring(np.arange(4), SimulatedNoise(2))(asks)
+    return MeasureTruth(np.arange(4), SimulatedNoise(2))(asks)

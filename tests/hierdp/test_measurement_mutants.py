@@ -10,7 +10,7 @@ import threading
 import pytest
 import test_measurements as tests
 
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.tabulation import mechanism as tabulation
 from hierdp.mechanisms.top_down import mechanism as top_down
 from hierdp.privacy import noise, tabulated
@@ -47,7 +47,7 @@ def answers(name):
 def true_answers(query):
     """Keeps the true answers to a query of the last level: noise is drawn, charged and thrown away."""
     return mutant(
-        Measuring._draw,
+        MeasureTruth._draw,
         "drawn.answers.ravel()",
         f"(true if query.name == {query!r} else drawn.answers).ravel()",
     )
@@ -80,14 +80,14 @@ ORIGINAL = tabulated._from
 
 MUTANTS = {
     "true answers to some queries of the last level": (
-        *(Measuring, "_draw", true_answers("sex by town")),
+        *(MeasureTruth, "_draw", true_answers("sex by town")),
         draws("TopDown unbounded"),
     ),
     "the wavelet's total with half its noise": (
-        Measuring,
+        MeasureTruth,
         "_draw",
         mutant(
-            Measuring._draw,
+            MeasureTruth._draw,
             "drawn.answers.ravel()",
             "np.append((drawn.answers[:1] + true[:1]) // 2, drawn.answers[1:])",
         ),
@@ -131,52 +131,52 @@ MUTANTS = {
         answers("InfTDA unbounded"),
     ),
     "the true total of flows is recorded": (
-        Measuring,
+        MeasureTruth,
         "_draw",
         mutant(
-            Measuring._draw,
+            MeasureTruth._draw,
             "drawn.answers.ravel()",
             "(true if query.name == 'the total' else drawn.answers).ravel()",
         ),
         draws("InfTDA unbounded"),
     ),
     "true counts of flows where they are 0": (
-        Measuring,
+        MeasureTruth,
         "_draw",
-        mutant(Measuring._draw, "drawn.answers.ravel()", "np.where(true == 0, 0, drawn.answers).ravel()"),
+        mutant(MeasureTruth._draw, "drawn.answers.ravel()", "np.where(true == 0, 0, drawn.answers).ravel()"),
         draws("InfTDA unbounded"),
     ),
     "true counts over the threshold": (
-        Measuring,
+        MeasureTruth,
         "_large",
-        mutant(Measuring._large, "drawn.answers", "counts[drawn.positions]"),
+        mutant(MeasureTruth._large, "drawn.answers", "counts[drawn.positions]"),
         draws("SH"),
     ),
     "a level of group sizes without noise": (
-        Measuring,
+        MeasureTruth,
         "_draw",
         mutant(
-            Measuring._draw,
+            MeasureTruth._draw,
             "drawn.answers.ravel()",
             "(true if query.level[1] == 2 else drawn.answers).ravel()",
         ),
         draws("M_c^dp"),
     ),
     "a region's last number without noise": (
-        Measuring,
+        MeasureTruth,
         "_parts",
         mutant(
-            Measuring._parts,
+            MeasureTruth._parts,
             "noisy = self._draw(part, query)",
             "noisy = self._draw(part, query); noisy.answers[-1] = part[-1]",
         ),
         draws("Hc of secret groups"),
     ),
     "a box without noise": (
-        Measuring,
+        MeasureTruth,
         "_draw",
         mutant(
-            Measuring._draw,
+            MeasureTruth._draw,
             "drawn.answers.ravel()",
             "np.append(drawn.answers.ravel()[:-1], true.ravel()[-1:])",
         ),

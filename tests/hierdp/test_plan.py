@@ -10,10 +10,10 @@ from hierdp import Hierarchy, InputError, SimulatedNoise, evaluate, plan, releas
 from hierdp.cli import main
 from hierdp.cli.release import command_of
 from hierdp.mechanisms import MECHANISMS
+from hierdp.mechanisms.planning import epsilon_for
 from hierdp.mechanisms.top_down import bootstrap as released_again
 from hierdp.mechanisms.top_down.expected import flows_of, made_up
 from hierdp.mechanisms.top_down.zeros import zeros_of
-from hierdp.planning import epsilon_for
 from hierdp.privacy.noise import deviation_of
 from tests.marks import quick
 

@@ -10,7 +10,7 @@ from doubles import added, hierarchy
 from hierdp import release
 from hierdp.checking import FAILS, check
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.count_of_counts import estimates, pooled
 from hierdp.mechanisms.count_of_counts.mechanism import measured
 from hierdp.mechanisms.count_of_counts.plan import plan_of
@@ -92,7 +92,7 @@ def test_a_region_is_estimated_alike_in_blocks_and_at_once(monkeypatch, method):
         taken = iter(noisy)
         noise.make = lambda counts: counts + np.array([next(taken) for _ in counts])
         steps = Steps()
-        made = measured(places, data.runs.groups, Allowed(1.0), Measuring(data.runs, noise), steps, plan)
+        made = measured(places, data.runs.groups, Allowed(1.0), MeasureTruth(data.runs, noise), steps, plan)
         (step,) = steps.kept
         assert step.solution.certificate.optimal
         return *map(list, made.runs.of(1)), step.model

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.measurements.query import splits
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.mechanisms.clustering.boxes import Boxes
@@ -104,7 +104,7 @@ def test_decisions_have_their_law():
 
 def test_the_record_of_the_decisions():
     query = splits("q", 0.5, BINARY)
-    made = Measuring(np.array([90, 0, 0, 0]), SimulatedNoise(0))(query)
+    made = MeasureTruth(np.array([90, 0, 0, 0]), SimulatedNoise(0))(query)
     assert made.answers.tolist() == [1, 1, 0]
     assert step_of(made.spend.noise) == step_of(query.noise) == decay_of(0.5, 2).step
     assert made.spend.epsilon == pytest.approx(0.5, rel=1e-11)
@@ -160,4 +160,4 @@ def test_the_query_of_decisions_has_its_name():
 
 
 def queried(query):
-    return Measuring(np.array([3, 1, 0, 2]), SimulatedNoise(1))(query)
+    return MeasureTruth(np.array([3, 1, 0, 2]), SimulatedNoise(1))(query)

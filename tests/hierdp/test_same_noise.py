@@ -10,10 +10,10 @@ from click.testing import CliRunner
 import hierdp
 from hierdp import Hierarchy, InputError, Numbers, SimulatedNoise, release
 from hierdp.checking import FAILS, check
+from hierdp.checking.same_noise import repaired
 from hierdp.cli.app import main
 from hierdp.execution import seal
 from hierdp.privacy.account import open_account
-from hierdp.same_noise import repaired
 from tests.hierdp.changing import change_manifest
 from tests.marks import quick
 

@@ -20,10 +20,10 @@ from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
 from hierdp.evaluation.compare import compare
-from hierdp.explanation import explain
 from hierdp.privacy.account import accounts_beside, open_account
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.whom import COUNT, PERSON, ROW, Whom, whom_of
+from hierdp.publication.explanation import explain
 from hierdp.tables import Database
 
 ROWS = pd.DataFrame(

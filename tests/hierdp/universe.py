@@ -16,7 +16,7 @@ from hierdp import release
 from hierdp.counts.axes import Names, Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.mechanisms.clustering import clustering
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.count_of_counts.estimates import METHODS as COUNT_OF_COUNTS
@@ -269,7 +269,7 @@ JOINED = {
     },
     "count-of-counts, the largest size": (
         lambda table, noise: private_size(
-            Allowed(1.0), Measuring(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
+            Allowed(1.0), MeasureTruth(Runs.from_dense(group_leaves(table)).summed_up(PLACES.tree), noise)
         ),
         1,
     ),

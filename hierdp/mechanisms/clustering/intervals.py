@@ -29,7 +29,7 @@ from hierdp.mechanisms.mechanism import Mechanism
 from hierdp.mechanisms.range_query.reading import answers_in
 from hierdp.privacy.budget import GEOMETRIC, Allowed
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models.arithmetic.arrays import Flags, Floats, Ints
 
 
@@ -40,7 +40,7 @@ class ClusterIntervals:
     Raises `InputError` if it has no measurements, or others than its table.
     """
 
-    release: Written
+    release: ReleaseFolder
 
     def boxes(self, low: Ints, high: Ints, miss: float) -> list[Interval]:
         """The intervals of boxes ``low … high − 1``, shape (boxes, axes), for this probability of a miss."""
@@ -95,6 +95,6 @@ class ClusterIntervals:
         return variance_of(measured_in(self.release)[0].spend)
 
 
-def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: Written) -> ClusterIntervals:
+def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: ReleaseFolder) -> ClusterIntervals:
     """The intervals of a release, which follow from its table and its measurements."""
     return ClusterIntervals(release)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.measurements.measuring import Measuring
+from hierdp.measurements.measuring import MeasureTruth
 from hierdp.privacy.noise import Noise
 from hierdp.record.step import Step
 from models.arithmetic.arrays import Ints
@@ -52,7 +52,7 @@ class ClusteringMethod:
 
     def publish(self, counts: Ints, epsilon: float, noise: Noise, **options: Any) -> Published:
         """Run it on true counts, of the axes' shape, with the fast paths."""
-        return self.run(counts.shape, epsilon, Measuring(counts.ravel(), noise), Step.solve, **options)
+        return self.run(counts.shape, epsilon, MeasureTruth(counts.ravel(), noise), Step.solve, **options)
 
 
 def of_clusters(

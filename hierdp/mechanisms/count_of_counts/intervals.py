@@ -42,7 +42,7 @@ from hierdp.mechanisms.intervals import (
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import Allowed
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models.arithmetic.arrays import Floats, Ints
 
 BLOCKS = (1, 4, 16, 64, 256, 1_024)
@@ -66,7 +66,7 @@ class CountOfCountsIntervals:
     Raises `InputError` if the release has no measurements, or others than its table.
     """
 
-    release: Written
+    release: ReleaseFolder
     places: Hierarchy
     plan: CountOfCountsPlan
 
@@ -349,7 +349,7 @@ class CountOfCountsIntervals:
 
 
 def intervals(
-    mechanism: CountOfCounts, facts: PublicPlaces, allowed: Allowed, release: Written
+    mechanism: CountOfCounts, facts: PublicPlaces, allowed: Allowed, release: ReleaseFolder
 ) -> CountOfCountsIntervals:
     """The intervals of a release."""
     return CountOfCountsIntervals(release, facts.places, mechanism.plan(facts, allowed))

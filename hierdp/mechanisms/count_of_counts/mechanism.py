@@ -21,7 +21,7 @@ from hierdp.counts.rows import laid_out
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.errors import InputError
 from hierdp.execution import progress
-from hierdp.measurements.measuring import Differs, Measure, Measuring
+from hierdp.measurements.measuring import Differs, Measure, MeasureTruth
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.count_of_counts.estimates import (
@@ -491,7 +491,7 @@ def measure(
 
     - loss: ε or, if the law of the noise is discrete Gaussian, ρ; parts of the plan are parts of it.
     """
-    groups, measuring = _public_groups(data, plan), Measuring(data.runs, noise)
+    groups, measuring = _public_groups(data, plan), MeasureTruth(data.runs, noise)
     return measured(data.hierarchy, groups, Allowed(loss, law), measuring, Step.solve, plan, None, batched)
 
 

@@ -29,7 +29,7 @@ from hierdp.mechanisms.intervals import (
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.privacy.budget import Allowed, Spend
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models import BlockInference, Tree, Workload
 from models.arithmetic.arrays import Flags, Floats, Ints
 
@@ -117,7 +117,7 @@ class GroupSizeIntervals:
 
 
 def intervals(
-    mechanism: GroupSize, facts: PublicGroups, allowed: Allowed, release: Written
+    mechanism: GroupSize, facts: PublicGroups, allowed: Allowed, release: ReleaseFolder
 ) -> GroupSizeIntervals:
     """The intervals of a release.
 

@@ -13,7 +13,7 @@ from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.layout import Regions
 from hierdp.counts.size_runs import cumulative
 from hierdp.counts.size_table import SizeTable, narrow
-from hierdp.measurements.measuring import Differs, Measure, Measuring
+from hierdp.measurements.measuring import Differs, Measure, MeasureTruth
 from hierdp.measurements.query import Query
 from hierdp.mechanisms import shared_options as shared
 from hierdp.mechanisms.expected import PlannedLevels, PlannedRegions, RowsOfAPerson, places_of
@@ -293,5 +293,5 @@ def measure(
     size = data.counts.shape[1] - 1
     mechanism = GroupSize(epsilon=loss, method=method.name, group=(), max_size=size)
     facts, truth = mechanism.facts(data)
-    noisy, spends = mechanism.noisy(facts, Allowed(loss, law), Measuring(truth, noise))
+    noisy, spends = mechanism.noisy(facts, Allowed(loss, law), MeasureTruth(truth, noise))
     return noisy, spends[0].scale

@@ -25,7 +25,7 @@ from hierdp.mechanisms.range_query.answers import Consistent, RangeAnswers
 from hierdp.mechanisms.range_query.reading import answers_in
 from hierdp.privacy.budget import GEOMETRIC, Allowed
 from hierdp.record.step import Solving, Step
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models import ConstrainedInference
 from models.arithmetic.arrays import Floats, Ints
 
@@ -38,7 +38,7 @@ class RangeIntervals:
     measurements.
     """
 
-    release: Written
+    release: ReleaseFolder
 
     @cached_property
     def _answers(self) -> RangeAnswers:
@@ -82,6 +82,6 @@ class RangeIntervals:
         return found
 
 
-def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: Written) -> RangeIntervals:
+def intervals(_: Mechanism[Any], _facts: Any, _allowed: Allowed, release: ReleaseFolder) -> RangeIntervals:
     """The intervals of a release, which follow from its table and its measurements."""
     return RangeIntervals(release)

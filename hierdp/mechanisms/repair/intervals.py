@@ -31,7 +31,7 @@ from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.repair.table import AXIS, given_of
 from hierdp.privacy.budget import GAUSSIAN
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models import ConstrainedInference
 from models.arithmetic.arrays import Flags, Floats
 
@@ -46,7 +46,7 @@ class RepairIntervals:
     - variance, shape (regions,): of each count; infinite if it was not given.
     """
 
-    release: Written
+    release: ReleaseFolder
     given: InputCounts
     variance: Floats
 
@@ -106,12 +106,12 @@ class RepairIntervals:
         return RowIntervals(np.asarray(found.solution.x, float), half, whole=self.given.whole)
 
 
-def _fixed(release: Written) -> list[int]:
+def _fixed(release: ReleaseFolder) -> list[int]:
     """The levels whose counts stayed as they were given: whole numbers."""
     return [release.regions[AXIS].levels.index(name) for name in release.manifest["settings"]["fixed"]]
 
 
-def intervals(release: Written) -> RepairIntervals:
+def intervals(release: ReleaseFolder) -> RepairIntervals:
     """The intervals of a repair.
 
     Raises `InputError` if its counts were given without standard errors.

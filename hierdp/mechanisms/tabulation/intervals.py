@@ -35,7 +35,7 @@ from hierdp.mechanisms.tabulation.table import counts_in, places_in
 from hierdp.mechanisms.tabulation.tree_estimate import FIXED, tree_model
 from hierdp.privacy.budget import GAUSSIAN, Allowed
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models import BlockInference, Tree
 from models.arithmetic import effects
 from models.arithmetic.arrays import Flags, Floats
@@ -52,7 +52,7 @@ class TabulationIntervals:
     mechanism: Tabulation
     facts: PublicTables
     allowed: Allowed
-    release: Written
+    release: ReleaseFolder
 
     @property
     def tree(self) -> Tree:

@@ -50,7 +50,7 @@ from hierdp.mechanisms.top_down.queries import TOTAL
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed
 from hierdp.privacy.noise import threshold_of
 from hierdp.record.step import Solving
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from hierdp.tables import Flows
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 
@@ -102,7 +102,7 @@ class TopDownIntervals:
     mechanism: TopDown
     facts: Axes
     allowed: Allowed
-    release: Written
+    release: ReleaseFolder
 
     @property
     def _data(self) -> Flows:

@@ -31,7 +31,7 @@ TOTAL = "the total"
 
 
 class TrueCounts:
-    """The true counts of a table, as the queries take them. Only `Measuring` sees it."""
+    """The true counts of a table, as the queries take them. Only `MeasureTruth` sees it."""
 
     def __init__(self, data: Flows, order: Sequence[int]) -> None:
         self._data, self._order = data, order

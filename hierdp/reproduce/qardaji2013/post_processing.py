@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierdp.execution.resume import Row
-from hierdp.measurements.measuring import Measure, Measuring, Recorded
+from hierdp.measurements.measuring import Measure, MeasureTruth, ReplayRecorded
 from hierdp.mechanisms.range_query.answers import Consistent
 from hierdp.mechanisms.range_query.hierarchical import hierarchical
 from hierdp.mechanisms.range_query.plan import METHODS
@@ -58,10 +58,10 @@ def measured(sets: Mapping[str, Ints], settings: Settings, seed: int) -> DataFra
 
 def _measured(sets: Mapping[str, Ints], seed: int, name: str, epsilon: float, run: int) -> list[Row]:
     counts = sets[name]
-    measuring = Measuring(counts, noise_for(seed, "repairs", name, epsilon, run))
+    measuring = MeasureTruth(counts, noise_for(seed, "repairs", name, epsilon, run))
     found = {LEAST: _bins(counts, epsilon, measuring, LEAST)}
     for repair in REPAIRS[1:]:
-        found[repair] = _bins(counts, epsilon, Recorded(measuring.measurements), repair)
+        found[repair] = _bins(counts, epsilon, ReplayRecorded(measuring.measurements), repair)
     found[CLIPPED] = np.maximum(found[LEAST], 0)
     sizes = [size for size in SIZES if size <= counts.size]
     errors = {

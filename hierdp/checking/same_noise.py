@@ -14,7 +14,7 @@ from hierdp.checking.rerun import ClaimedMeasurements
 from hierdp.errors import InputError, options_listed
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement, Measurements
-from hierdp.measurements.measuring import Differs, OtherQuery, Recorded
+from hierdp.measurements.measuring import Differs, OtherQuery, ReplayRecorded
 from hierdp.measurements.origin import SameNoise
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.checking import Checking
@@ -25,7 +25,7 @@ from hierdp.record.cautions import FROM_DATA
 from hierdp.record.release import Release
 from hierdp.record.spool import Steps
 from hierdp.record.step import Solving, Step
-from hierdp.record.written import Written
+from hierdp.record.written import ReleaseFolder
 from models import Model
 from models.arithmetic.arrays import Ints
 
@@ -77,7 +77,7 @@ def repaired(path: Path, method: str, limit: int | None = None, **options: Any) 
     )
 
 
-def post_processed(release: Written, method: str, **options: Any) -> Release:
+def post_processed(release: ReleaseFolder, method: str, **options: Any) -> Release:
     """The same for a release in memory; its manifest needs `mechanism`, `settings` and `budget` only.
 
     Raises
@@ -130,7 +130,7 @@ class _Measured(Exception):
 
 
 def _queries(
-    release: Written, manifest: Mapping[str, Any], checking: Checking, solving: Solving
+    release: ReleaseFolder, manifest: Mapping[str, Any], checking: Checking, solving: Solving
 ) -> list[Query]:
     """What the release's own method measured; problems are solved if it measures more afterwards.
 
@@ -142,7 +142,7 @@ def _queries(
         If its measurements are not those of its method.
     """
     claimed = ClaimedMeasurements(release)
-    recorded = Recorded(claimed)
+    recorded = ReplayRecorded(claimed)
     found: list[Query] = []
 
     class Noting:
@@ -176,8 +176,8 @@ def _queries(
 class _Same:
     """Gives recorded answers to the queries that they were given to, and to no others."""
 
-    def __init__(self, release: Written, queries: Sequence[Query]) -> None:
-        self._recorded, self._left = Recorded(ClaimedMeasurements(release)), iter(queries)
+    def __init__(self, release: ReleaseFolder, queries: Sequence[Query]) -> None:
+        self._recorded, self._left = ReplayRecorded(ClaimedMeasurements(release)), iter(queries)
 
     def __call__(self, query: Query) -> Measurement:
         """The recorded answers.
@@ -230,8 +230,8 @@ def _from_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {name: manifest["settings"][name] for name in FROM_DATA if name in manifest["settings"]}
 
 
-def measured(made: Release) -> Written:
+def measured(made: Release) -> ReleaseFolder:
     """A release in memory, as `post_processed` takes it."""
     assert isinstance(made.measurements, Measurements)
     about = {"mechanism": made.mechanism, "settings": made.settings, "budget": made.ledger.as_dict()}
-    return Written(about, made.counts, dict(made.regions), made.measurements)
+    return ReleaseFolder(about, made.counts, dict(made.regions), made.measurements)

@@ -43,7 +43,7 @@ class PublishedRelease:
         return written.read_manifest(self.path, self.limit)
 
     @cached_property
-    def _read(self) -> written.Written:
+    def _read(self) -> written.ReleaseFolder:
         return written.read(self.path, self.limit)
 
     @cached_property
@@ -129,7 +129,9 @@ class PublishedRelease:
         return check(self.path, fingerprint, self.limit, public_key, account)
 
     def repair(self, method: str, **options: Any) -> Release:
-        """Post-process its measurements by another method, at no further budget; see `hierdp.same_noise`.
+        """Post-process its measurements by another method, at no further budget.
+
+        See `hierdp.checking.same_noise`.
 
         Parameters
         ----------
@@ -148,7 +150,7 @@ class PublishedRelease:
         InputError
             If the method needs other measurements, or takes no such option.
         """
-        from hierdp.same_noise import repaired
+        from hierdp.checking.same_noise import repaired
 
         return repaired(self.path, method, self.limit, **options)
 
