@@ -1,1 +1,1 @@
-"""A release for its readers: opened, explained, copied with names, blanks for small counts, as Excel and SDMX."""
+"""A release for readers: opened, explained, copied with names, blanks for small counts, to Excel or SDMX."""
