@@ -101,30 +101,26 @@ def true_answers(sizes, leaves, plan, fixed):
     must be private for any values of these.
     """
     data = data_of([[0, 0], [0, 0, 1]], list(zip(leaves, sizes, strict=True)))
-    noise = Double()
+    queries = []
+
+    class Fixed(Double):
+        def draw(self, query, true):
+            queries.append(query.name)
+            return super().draw(query, true)
 
     def answer(counts):
-        query = QUERY[-1]
-        if query.startswith("numbers of groups"):
+        if queries[-1].startswith("numbers of groups"):
             return np.array(fixed[: counts.size])
-        return np.array([K]) if query == "largest size" else counts.copy()
+        return np.array([K]) if queries[-1] == "largest size" else counts.copy()
 
-    noise.make, QUERY[:] = answer, [""]
-    geometric = noise.geometric
-
-    def watched(counts, query, sensitivity, epsilon):
-        QUERY.append(query)
-        return geometric(counts, query, sensitivity, epsilon)
-
-    noise.geometric = watched
+    noise = Fixed(answer)
     measure(data, 1.0, noise, plan)
     found = {}
-    for query, true, spend in zip(QUERY[1:], noise.true, noise.spends, strict=True):
+    for query, true, spend in zip(queries, noise.true, noise.spends, strict=True):
         found.setdefault((query, spend.sensitivity), []).append(true)
     return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
-QUERY: list[str] = []
 LEAVES = (0, 0, 2)
 
 
