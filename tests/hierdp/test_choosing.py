@@ -209,6 +209,7 @@ def test_the_recommended_method_has_the_least_error(kind, monkeypatch):
     assert found.notes[3:] == [UNDECIDED] * undecided + left_out
 
 
+@pytest.mark.slow
 def test_with_a_delta_groups_are_ranked_under_zcdp_too(monkeypatch):
     """At equal (ε, δ); the errors are those of Gaussian noise of the ρ that it is converted to."""
     monkeypatch.setattr("hierdp.choosing.STEPS", ())
@@ -234,6 +235,7 @@ def test_with_a_delta_groups_are_ranked_under_zcdp_too(monkeypatch):
         recommend("groups", "counts by size", epsilon=1, delta=2, **SHAPES["groups"])
 
 
+@pytest.mark.slow
 def test_other_depths_have_the_same_finest_regions():
     shape = shape_of_groups(["state=4", "county=64"], 200, 900, 12)
     made = {depth: make().table(0).hierarchy for depth, make in shape.others[DEPTH]}
@@ -252,6 +254,7 @@ def test_other_depths_have_the_same_finest_regions():
     assert DEPTH not in set(found.flips.changed)
 
 
+@pytest.mark.slow
 def test_predicted_errors_are_those_of_releases():
     counts = np.repeat([3, 0, 8, 1], 5)
     table = pd.DataFrame({"count": counts})

@@ -502,7 +502,7 @@ def test_ranges_are_covered_before_counts_were_made_non_negative(tmp_path):
     assert exact["upper"][1] == math.floor(exact["estimate"][1] + away)
 
 
-@pytest.mark.parametrize("method", quick(["GS", "PHP", "NF", "AHP", "SF", "PrivTree", "DAWA"], first=2))
+@pytest.mark.parametrize("method", quick(["GS", "PHP", "NF", "AHP", "SF", "PrivTree", "DAWA"]))
 def test_bins_and_boxes_of_clusters_are_covered(method, tmp_path):
     """Of NF, AHP and GS by the bins' own noise; of the others by sums of clusters, whose parts are within."""
     true = np.repeat([0, 3, 40, 41], 16)

@@ -46,7 +46,7 @@ def test_without_a_least_size_it_is_the_segmentation():
 
 @pytest.mark.parametrize("kind", [ChangePoints, Segmentation])
 @pytest.mark.parametrize("clusters", [None, 2])
-@pytest.mark.parametrize("half", [44, 74])
+@pytest.mark.parametrize("half", quick([44, 74]))
 def test_a_whole_signal_has_no_tolerance_however_long(kind, clusters, half):
     """The value in the middle is nearer to the right by 1: that changes the cost by 10⁻⁸ of itself."""
     swing = np.resize([2 * 10**6, -2 * 10**6], half)

@@ -12,6 +12,7 @@ from models import NonNegativeInference, Reconciliation, Tree
 from models.testing import instances
 from solvers import prove, solve
 from solvers.fast import NoFastPath, answer
+from tests.marks import quick
 from tests.models.families import reconciliation
 
 
@@ -44,7 +45,7 @@ def test_whole_forecasts_along_trees_and_two_that_cross_are_the_best_of_all(kind
     assert checked >= 60
 
 
-@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("p", quick([1, 2]))
 def test_far_whole_forecasts_of_unequal_weights_are_proved(p):
     """The best ones are up to hundreds of units from the relaxed ones, and weights are up to a million."""
     for seed in range(60):

@@ -37,6 +37,7 @@ def divided(kind, rng, size):
 KINDS = pytest.mark.parametrize("kind", [WorkloadRounding, WorkloadLeastSquares])
 
 
+@pytest.mark.slow
 def test_certificates_keep_their_promises():
     """Every feasible answer of tiny roundings, and bad answers and witnesses."""
     rng = np.random.default_rng(1)

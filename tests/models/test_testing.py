@@ -185,6 +185,7 @@ def test_a_broken_certificate_is_detected(kind):
         check(kind)
 
 
+@pytest.mark.slow
 def test_properties_that_are_not_declared_are_not_tested():
     assert check(NeverProves, complete=False) > 1000
     assert check(LooseGap, exact_gap=False) > 1000
