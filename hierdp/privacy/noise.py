@@ -207,7 +207,8 @@ class _Source:
         if law.noise == CHOICE:
             return self._chosen(law, true)
         if law.threshold is not None:
-            return self._large(law, *law.threshold, true)
+            changes, least = law.threshold  # the record says what is drawn, whatever the law is called
+            return self._large(over(law.name, changes, law.loss, least), changes, least, true)
         if law.noise not in (GEOMETRIC, GAUSSIAN):
             laws = listed((GEOMETRIC, GAUSSIAN, CHOICE))
             raise InputError(f"{law.name}: there is no noise {law.noise!r}; there are {laws}")

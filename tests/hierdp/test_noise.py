@@ -26,6 +26,7 @@ from hierdp.privacy.noise import (
     ExactNoise,
     Law,
     SimulatedNoise,
+    Threshold,
     gaussian,
     geometric,
     over,
@@ -359,6 +360,16 @@ def test_law_of_stable(source):
         p = float(geometric_pmf(k, 2, epsilon))
         assert abs((away == k).mean() - p) < 8 * math.sqrt(p / DRAWS)
     assert noisy.spend.private == (source == "exact")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_record_of_a_threshold_is_of_what_is_drawn(source):
+    """Even if a law claims another sensitivity, or another threshold."""
+    changes, drawn = Changes(2, 4, 2, 2), []
+    for law in (over("q", changes, 1.0, 30), Law("q", 1, 1.0, "no noise", Threshold(changes, 30))):
+        drawn.append(SOURCES[source]().draw(law, np.array([5, 10**7])).spend)
+    assert drawn[0] == drawn[1]
+    assert (drawn[0].sensitivity, drawn[0].noise) == (4, "double-geometric, under 30 dropped")
 
 
 @pytest.mark.parametrize("source", SOURCES)
