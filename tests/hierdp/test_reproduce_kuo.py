@@ -153,7 +153,7 @@ def test_one_seed_starts_over_with_every_measurement():
     zeros = np.zeros(50, np.int64)
     for source in (OneSeed(7), TheirDraws(7)):
         one, other = (source.draw(geometric("q", 1, 0.5), zeros) for _ in range(2))
-        assert one.counts.tolist() == other.counts.tolist()
+        assert one.answers.tolist() == other.answers.tolist()
         assert not one.spend.private
     assert OneSeed(7).draw(geometric("q", 1, 0.5), zeros).answers.tolist() == (
         SimulatedNoise(7).draw(geometric("q", 1, 0.5), zeros).answers.tolist()
