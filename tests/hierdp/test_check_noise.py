@@ -15,9 +15,10 @@ from hierdp.counts.axes import Numbers
 from hierdp.execution import seal
 from hierdp.measurements.measurement import Measurement
 from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
+from hierdp.privacy import noise as noises
 from hierdp.privacy.budget import Spend, spends_of
 from hierdp.privacy.conversion import PAPERS, papers_epsilon_of, papers_rho_of
-from hierdp.privacy.noise import deviation_of, geometric
+from hierdp.privacy.noise import deviation_of
 from hierdp.record import files
 from hierdp.reports.release import release_report
 from models import Tree
@@ -128,11 +129,9 @@ def test_a_tree_of_noisy_counts(factor, gaussian):
     tree = Tree([[0] * 100, np.repeat(np.arange(100), 3)])
     true = tree.sum_up(rng.integers(0, 9, (300, 2)))
     noise = SimulatedNoise(5)
-    drawn = (
-        noise.draw(gaussian("q", 1, 1 / (2 * (4 * factor) ** 2)), true).answers
-        if gaussian
-        else noise.draw(geometric("q", 1, 1 / (4 * factor)), true).answers
-    )
+    scale = 4 * factor
+    law = noises.gaussian("q", 1, 1 / (2 * scale**2)) if gaussian else noises.geometric("q", 1, 1 / scale)
+    drawn = noise.draw(law, true).answers
     law = CountNoise(gaussian, 4.0)
     (line,) = check_noise(of_tree(tree, drawn, [law] * 3, "counts"))
     assert line.verdict == (HOLDS if factor == 1 else FAILS)
