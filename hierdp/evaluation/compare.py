@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hierdp.api import name_of
 from hierdp.checking.same_noise import measured, post_processed
@@ -26,9 +26,6 @@ from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
 from hierdp.reproduce.runs import seed_for
 from hierdp.tables import read
 from hierdp.tables.sources import run
-
-if TYPE_CHECKING:
-    pass
 
 
 def compare(

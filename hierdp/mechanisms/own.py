@@ -65,8 +65,8 @@ def _in_file(path: Path, attribute: str) -> type[Mechanism[Any]]:
             raise InputError(f"a module called {path.stem!r} is loaded already: rename {str(path)!r}")
         if not path.stem.isidentifier():
             raise InputError(f"{path.name!r} is no name of a module: rename it, such as to survey.py")
-        other = find_spec(path.stem)
-        if other is not None and other.origin != str(path.resolve()):
+        other = find_spec(path.stem)  # a folder of that name has no origin, and hides no file
+        if other is not None and other.origin is not None and Path(other.origin).resolve() != path.resolve():
             raise InputError(f"there is a module called {path.stem!r} already: rename {str(path)!r}")
         if (folder := str(path.resolve().parent)) not in sys.path:
             sys.path.append(folder)  # last: for other processes, which import the class by its module

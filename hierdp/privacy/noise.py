@@ -61,7 +61,7 @@ class Threshold(NamedTuple):
 
 @dataclass(frozen=True)
 class Law:
-    """What is drawn for a measurement.
+    """What is drawn for a measurement; raises `InputError` if there is no noise of that name.
 
     - name: of the query, as the budget names it.
     - sensitivity: the most that one person changes: in L1 norm, in L2 norm for Gaussian noise, or of a score.
@@ -75,6 +75,12 @@ class Law:
     loss: float
     noise: str
     threshold: Threshold | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown noise: before an account is charged."""
+        known = GEOMETRIC, GAUSSIAN, CHOICE
+        if self.noise not in known and self.threshold is None:
+            raise InputError(f"{self.name}: there is no noise {self.noise!r}; there are {listed(known)}")
 
 
 def geometric(name: str, sensitivity: int, epsilon: float) -> Law:
@@ -209,9 +215,6 @@ class _Source:
         if law.threshold is not None:
             changes, least = law.threshold  # the record says what is drawn, whatever the law is called
             return self._large(over(law.name, changes, law.loss, least), changes, least, true)
-        if law.noise not in (GEOMETRIC, GAUSSIAN):
-            laws = listed((GEOMETRIC, GAUSSIAN, CHOICE))
-            raise InputError(f"{law.name}: there is no noise {law.noise!r}; there are {laws}")
         return self._noisy(law, true)
 
     def _noisy(self, law: Law, counts: Ints) -> Drawn:
@@ -266,10 +269,10 @@ class ExactNoise(_Source):
         return Drawn(chosen, _spend(law, scale, loss, True, sampler=opendp()))
 
     def _drawing(
-        self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
+        self, noise: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
     ) -> Drawing:
         """How noise is drawn; `measure` is OpenDP's. Noisy counts under `least` become 0."""
-        del law, scale, least
+        del noise, scale, least
         return Drawing(opendp(), measure)
 
 
@@ -382,10 +385,10 @@ class _OpenDP:
 
 
 @lru_cache(maxsize=64)
-def _measurement(law: str, scale: float, sensitivity: float) -> tuple[Any, float]:
-    """OpenDP's measurement with noise of a law, and its loss, ε or ρ. Making one takes 0.5 ms."""
+def _measurement(noise: str, scale: float, sensitivity: float) -> tuple[Any, float]:
+    """OpenDP's measurement with this noise, and its loss, ε or ρ. Making one takes 0.5 ms."""
     dp = _OpenDP()
-    if law == GAUSSIAN:
+    if noise == GAUSSIAN:
         make, distance = dp.m.make_gaussian, dp.l2_distance(T=float)
     else:
         make, distance = dp.m.make_laplace, dp.l1_distance(T="i64")

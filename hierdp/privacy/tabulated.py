@@ -59,12 +59,14 @@ class TabulatedNoise(ExactNoise):
                 ) from None
 
     def _drawing(
-        self, law: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
+        self, noise: str, scale: float, measure: Callable[[Ints], Any], least: int | None = None
     ) -> Drawing:
-        if law == GAUSSIAN:
+        if noise == GAUSSIAN:
             small = scale <= LARGEST_GAUSSIAN
             return (
-                _from(discrete_gaussian(Fraction(scale))) if small else super()._drawing(law, scale, measure)
+                _from(discrete_gaussian(Fraction(scale)))
+                if small
+                else super()._drawing(noise, scale, measure)
             )
         every = _from(double_geometric(Fraction(scale)))
         if least is None:

@@ -1,1 +1,1 @@
-"""A release for readers: opened, explained, copied with names, blanks for small counts, to Excel or SDMX."""
+"""What readers do with a release: open it, have it explained, copy it for Excel or SDMX."""

@@ -16,9 +16,7 @@ from hierdp.measurements.redundant_sums import RedundantSums
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import CHOICE, spends_of
-from hierdp.privacy.noise import (
-    SimulatedNoise,
-)
+from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.proofs import SavedStep
 from hierdp.record.replay import Replay
 from hierdp.record.written import ReleaseFolder

@@ -333,9 +333,7 @@ def test_half_the_noise_is_half_of_each_kind():
     """It is not a quarter, although some kinds of noise are drawn with the help of others."""
     counts = np.full(30_000, 10**6)
     for law in (geometric("q", 1, 0.2), gaussian("q", 1.0, 0.005), over("q", Changes(2, 2, 1, 1), 0.4, 70)):
-        usual, half = (
-            float(np.std(source(1).draw(law, counts).answers)) for source in (SimulatedNoise, Half)
-        )
+        usual, half = (np.std(source(1).draw(law, counts).answers) for source in (SimulatedNoise, Half))
         assert half / usual == pytest.approx(0.5, rel=0.03), law
     scores = [np.array([0, 4])] * 30_000  # the second is chosen with P(E₁ - E₂ < 4), means 2Δ/ε
     law = choice("q", 1, 0.5)

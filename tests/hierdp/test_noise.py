@@ -15,9 +15,12 @@ from scipy import stats
 
 from hierdp.errors import InputError
 from hierdp.execution import progress
+from hierdp.measurements.measuring import MeasureTruth
+from hierdp.measurements.query import Query
 from hierdp.mechanisms.group_size import m_c_dp
 from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy import noise as module
+from hierdp.privacy.charging import ChargingNoise
 from hierdp.privacy.noise import (
     BLOCK,
     Changes,
@@ -372,7 +375,9 @@ def test_the_record_of_a_threshold_is_of_what_is_drawn(source):
     assert (drawn[0].sensitivity, drawn[0].noise) == (4, "double-geometric, under 30 dropped")
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_an_unknown_law_is_refused(source):
-    with pytest.raises(InputError, match="ages: there is no noise 'laplace'"):
-        SOURCES[source]().draw(Law("ages", 1, 1.0, "laplace"), np.zeros(3, np.int64))
+def test_an_unknown_noise_is_refused_before_an_account_is_charged():
+    asked, charges = Query("ages", 1, 1.0, 3, lambda counts: counts, noise="laplace"), []
+    noise = ChargingNoise(SimulatedNoise(1), lambda: charges.append(1) or object())
+    with pytest.raises(InputError, match="ages: there is no noise 'laplace'; there are 'double-geometric'"):
+        MeasureTruth(np.zeros(3, np.int64), noise)(asked)
+    assert charges == []

@@ -108,6 +108,15 @@ def test_a_file_that_hides_a_module_or_cannot_be_one_is_refused(file, why, tmp_p
     assert "this" not in sys.modules
 
 
+def test_a_file_is_known_by_whatever_path_leads_to_it(colours, tmp_path, monkeypatch):
+    """Also if it can be imported by a link, or a folder has its name."""
+    (tmp_path / "elsewhere" / colours.stem).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
+    monkeypatch.syspath_prepend(tmp_path / "link")
+    assert own.load(f"{colours}:ManyColours").name == "many-colours"
+
+
 def test_a_release_never_decides_which_code_is_run(colours, tmp_path):
     """In a process that has not loaded it, a check says what it does not know, and whose it is."""
     info = own.load(f"{colours.name}:ManyColours")
