@@ -66,8 +66,7 @@ def _charge(statement: Statement, entry: Mapping[str, Any]) -> Charge | None:
 
 def _cost(manifest: Mapping[str, Any], checking: Checking | None) -> Loss:
     ledger = Ledger.from_dict(manifest["budget"])
-    rows_of = None if checking is None else checking.rows_of_a_person
-    replaces = rows_of is not None and rows_of(manifest) is None
+    replaces = checking is not None and checking.replaces(manifest)
     if ledger.zcdp:
         return Loss.of(ledger.whom, rho=ledger.rho, replaces=replaces)
     return Loss.of(ledger.whom, ledger.epsilon, delta=ledger.delta, replaces=replaces)

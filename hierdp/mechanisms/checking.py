@@ -37,6 +37,7 @@ class Checking:
     - rows_of_a_person: gives the number of rows of a person that the sensitivities cover, from the manifest;
       None if neighbouring tables do not differ by adding or removing a person. Without it, sensitivities are
       for one row.
+    - replaces: whether neighbouring tables differ by replacing a unit, rather than by adding or removing one.
     - other: from the name of another method, the release's manifest, and options of the post-processing by
       name: the method as a manifest names it, the settings for `rerun` and what solves the models. Raises
       `InputError` if there is no such method, or it takes no such option. None if no two methods start from
@@ -49,6 +50,7 @@ class Checking:
     neighbours: str | Callable[[Manifest], str] | None = None
     rounded: Collection[str] = ()
     rows_of_a_person: Callable[[Mapping[str, Any]], int | None] | None = None
+    replaces: Callable[[Manifest], bool] = lambda _: False
     other: Other | None = None
     takes: Collection[str] = ()
 

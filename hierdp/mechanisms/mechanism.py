@@ -513,6 +513,7 @@ def checking_of(kind: type[Mechanism[Any]]) -> Checking:
         neighbours=lambda manifest: kind.of(manifest).unit.neighbours,
         rounded=kind.ROUNDED,
         rows_of_a_person=None if kind.BY_ROW else partial(_rows_of_a_unit, kind),
+        replaces=lambda manifest: kind.of(manifest).unit.replaced,
         other=partial(other_method, kind),
         takes=kind.OF_THE_REPAIR,
     )

@@ -573,7 +573,7 @@ def _check_whom(ours: Whom, whom: Whom, path: Path) -> None:
     if whom.key == ours.key:
         return
     how = {
-        PERSON: f"release with --person {ours.column}" if ours.column else "release with --trips",
+        PERSON: f"release with --person {ours.column}" if ours.column else "release by top-down with --trips",
         COUNT: f"release with --count {ours.counts} (or --entities), without --person and --most-per-row",
         ROW: "bound what a row counts by --most-per-row" if whom.unit == COUNT else "leave out --person",
     }

@@ -15,6 +15,7 @@ from hierdp.checking import FAILS, HOLDS, OPEN
 from hierdp.cli import main
 from hierdp.execution import seal
 from hierdp.mechanisms import MECHANISMS, Mechanism, own
+from hierdp.privacy.account import open_account
 from hierdp.record import files
 from tests.hierdp.changing import manifest
 
@@ -115,6 +116,20 @@ def test_a_file_is_known_by_whatever_path_leads_to_it(colours, tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path / "elsewhere")
     monkeypatch.syspath_prepend(tmp_path / "link")
     assert own.load(f"{colours}:ManyColours").name == "many-colours"
+
+
+@pytest.mark.parametrize(("replaced", "cost"), [(True, 1.0), (False, 2.0)])
+def test_an_account_of_replacements_is_charged_what_the_check_expects(replaced, cost, colours, tmp_path):
+    """Twice the ε of a row that joins or leaves; of a mechanism whose relation replaces one, its own ε."""
+    colours.write_text(f"{SURVEY.format(name='ManyColours')}\n    REPLACED = {replaced}\n")
+    table = tmp_path / "people.csv"
+    TABLE.to_csv(table, index=False)
+    account = open_account(tmp_path / "people.account", data="people.csv", epsilon=3, replaces=True)
+    info = own.load(f"{colours.name}:ManyColours")
+    made = release(table, info.kind(epsilon=1, column="colour"), account=account)
+    folder = made.write(tmp_path / "out")
+    assert account.statement().left_epsilon == 3 - cost
+    assert {line.check: line.verdict for line in check(folder, account=account.path)}["account"] == HOLDS
 
 
 def test_a_release_never_decides_which_code_is_run(colours, tmp_path):
