@@ -57,7 +57,7 @@ class CompareCommand(click.Command):
 
 def _mechanisms(args: Sequence[str]) -> list[MechanismInfo]:
     """The mechanisms of the methods that are named in these arguments."""
-    from hierdp.evaluation.compare import mechanism_of, the_question
+    from hierdp.experiments.compare import mechanism_of, the_question
 
     if (own := _value_of("--mechanism", args)) is not None:
         named_mechanism(own)
@@ -132,8 +132,8 @@ def compare(
     hierdp compare ages.csv --methods "H_b^c,Flat,AHP" --numbers age=0:120
     """
     from hierdp.cli.engine import report_interruption
-    from hierdp.evaluation.compare import compare as compared
     from hierdp.execution import folder
+    from hierdp.experiments.compare import compare as compared
     from hierdp.privacy.budget import check_epsilon
 
     folder.check(out, overwrite, files_read(context))

@@ -12,7 +12,7 @@ from hierdp.analysis.grids import consistent, plain
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, range_tree
 from hierdp.errors import InputError
-from hierdp.reproduce.qardaji2013 import paper_weights
+from hierdp.experiments.papers.qardaji2013 import paper_weights
 from models import BudgetSplit
 from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from hierdp import InputError, Numbers, SimulatedNoise, compare, evaluate, execution, release
 from hierdp.cli import main
 from hierdp.cli.engine import report_interruption
-from hierdp.evaluation import compare as module
-from hierdp.evaluation.compare import mechanism_of
-from hierdp.evaluation.summary import comparison_of, summed_up
 from hierdp.execution import cluster
+from hierdp.experiments import compare as module
+from hierdp.experiments.compare import mechanism_of
+from hierdp.experiments.run import seed_for
+from hierdp.experiments.summary import comparison_of, summed_up
 from hierdp.privacy.account import accounts_beside, open_account
 from hierdp.record.step import NotSolved
-from hierdp.reproduce.runs import seed_for
 from tests.hierdp import tasks
 
 rng = np.random.default_rng(4)

@@ -7,8 +7,8 @@ import pytest
 
 from hierdp.analysis import algorithms
 from hierdp.analysis.workload import range_tree
-from hierdp.reproduce.qardaji2013 import counted
-from hierdp.reproduce.qardaji2013.published import AROUND_1024, TABLE_2
+from hierdp.experiments.papers.qardaji2013 import counted
+from hierdp.experiments.papers.qardaji2013.published import AROUND_1024, TABLE_2
 
 TREES = [(b, h) for b in (2, 3, 4, 6) for h in (1, 2, 3, 4) if b**h <= 81]
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from hierdp.data.taxi import made_up_taxis, taxi
 from hierdp.errors import InputError
-from hierdp.reproduce import fioretto2019
-from hierdp.reproduce.fioretto2019 import experiments
-from hierdp.reproduce.fioretto2019.published import TABLE_1
-from hierdp.reproduce.study import readable
+from hierdp.experiments.papers import fioretto2019
+from hierdp.experiments.papers.fioretto2019 import experiments
+from hierdp.experiments.papers.fioretto2019.published import TABLE_1
+from hierdp.experiments.study import readable
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from hierdp.cli import main
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SETS, binary_areas, random_areas, trips
+from hierdp.experiments.papers import boninsegna2025
+from hierdp.experiments.papers.boninsegna2025 import authors, experiments, parts
+from hierdp.experiments.papers.boninsegna2025.planner import planner
 from hierdp.mechanisms.top_down import METHODS, top_down, true_table
 from hierdp.privacy.conversion import papers_rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved, Step
-from hierdp.reproduce import boninsegna2025
-from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
-from hierdp.reproduce.boninsegna2025.planner import planner
 from models import Chebyshev, SparsestChebyshev
 from solvers.fast.chebyshev import fewest
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hierdp.data.trips import binary_areas, trips
-from hierdp.reproduce.boninsegna2025 import QUICK, diagonal
+from hierdp.experiments.papers.boninsegna2025 import QUICK, diagonal
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from hierdp.counts.size_runs import differences as differenced
+from hierdp.experiments.papers.fioretto2019 import QUICK, float_solvers, without_total
+from hierdp.experiments.papers.fioretto2019.float_solvers import floats
+from hierdp.experiments.papers.fioretto2019.parts import bounds, taxi_bound
 from hierdp.privacy.noise import SimulatedNoise, geometric
-from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
-from hierdp.reproduce.fioretto2019.float_solvers import floats
-from hierdp.reproduce.fioretto2019.parts import bounds, taxi_bound
 from models import CumulativeQIP, HierarchyQIP, Tree
 from solvers import solve
 

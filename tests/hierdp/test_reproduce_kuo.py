@@ -11,15 +11,15 @@ from hierdp.cli import main
 from hierdp.counts.size_runs import SizeRuns, cumulative_of
 from hierdp.data.blocks import FILE
 from hierdp.data.taxi import taxi
+from hierdp.experiments.papers import kuo2018
+from hierdp.experiments.papers.kuo2018 import experiments, parts
+from hierdp.experiments.papers.kuo2018.fits import fitted, released
+from hierdp.experiments.papers.kuo2018.settings import BOTTOM_UP, NAIVE
+from hierdp.experiments.papers.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.privacy.noise import SimulatedNoise, geometric
-from hierdp.reproduce import kuo2018
-from hierdp.reproduce.kuo2018 import experiments, parts
-from hierdp.reproduce.kuo2018.fits import fitted, released
-from hierdp.reproduce.kuo2018.settings import BOTTOM_UP, NAIVE
-from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from models import Isotonic
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import pytest
 
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.workload import RANGE
-from hierdp.reproduce import qardaji2013
-from hierdp.reproduce.qardaji2013 import QUICK, checks
-from hierdp.reproduce.qardaji2013.published import TABLE_1, TABLE_3
+from hierdp.experiments.papers import qardaji2013
+from hierdp.experiments.papers.qardaji2013 import QUICK, checks
+from hierdp.experiments.papers.qardaji2013.published import TABLE_1, TABLE_3
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +156,7 @@ def test_the_low_rank_program_stays_at_single_bins():
 
 
 def test_the_gram_matrix_of_ranges_over_their_length():
-    from hierdp.reproduce.qardaji2013.tables import by_length
+    from hierdp.experiments.papers.qardaji2013.tables import by_length
 
     ranges = np.array([[i <= t <= j for t in range(9)] for i in range(9) for j in range(i, 9)], float)
     ranges /= ranges.sum(axis=1, keepdims=True)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.reproduce.qardaji2013 import curves, histograms, post_processing
+from hierdp.experiments.papers.qardaji2013 import curves, histograms, post_processing
 
 pytestmark = pytest.mark.slow
 

@@ -12,17 +12,17 @@ from click.testing import CliRunner
 from hierdp.analysis.bayes_bound import least_errors
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.experiments.papers import zhang2014
+from hierdp.experiments.papers.zhang2014 import experiments, optimum, parts
+from hierdp.experiments.papers.zhang2014.bound import bound
+from hierdp.experiments.papers.zhang2014.data import LARGEST, drawn, histograms, net_trace, search_log
+from hierdp.experiments.papers.zhang2014.settings import METHODS as NAMES
+from hierdp.experiments.papers.zhang2014.settings import PUBLISHED_METHODS, TABLES
+from hierdp.experiments.run import noise_for
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import geometric
-from hierdp.reproduce import zhang2014
-from hierdp.reproduce.runs import noise_for
-from hierdp.reproduce.zhang2014 import experiments, optimum, parts
-from hierdp.reproduce.zhang2014.bound import bound
-from hierdp.reproduce.zhang2014.data import LARGEST, drawn, histograms, net_trace, search_log
-from hierdp.reproduce.zhang2014.settings import METHODS as NAMES
-from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 from hierdp.tables.binning import Histogram
 
 pytestmark = pytest.mark.slow

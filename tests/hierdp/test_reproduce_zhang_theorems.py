@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
+from hierdp.experiments.papers.zhang2014 import Settings, definitions, theorems
+from hierdp.experiments.papers.zhang2014.data import drawn
+from hierdp.experiments.papers.zhang2014.theorems import gaps_to_split
 from hierdp.mechanisms.clustering.ahp import laplace_scale
 from hierdp.metrics.histogram import kld
-from hierdp.reproduce.zhang2014 import Settings, definitions, theorems
-from hierdp.reproduce.zhang2014.data import drawn
-from hierdp.reproduce.zhang2014.theorems import gaps_to_split
 
 
 @pytest.mark.parametrize("epsilon", [0.007, 0.7, 3.0])

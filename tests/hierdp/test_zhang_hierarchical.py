@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hierdp.experiments.papers.zhang2014 import hierarchical
+from hierdp.experiments.papers.zhang2014.settings import QUICK
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.zhang2014 import hierarchical
-from hierdp.reproduce.zhang2014.settings import QUICK
 from models import ConstrainedInference, Tree
 from solvers import solve
 from tests.hierdp.doubles import Double
