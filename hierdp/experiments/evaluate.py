@@ -10,27 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hierdp.counts.labels import named_cell
-from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import Ends
 from hierdp.errors import InputError, options_listed
 from hierdp.execution import folder, progress, seal
 from hierdp.experiments.notice import NOTICE, WHY, WORST
+from hierdp.experiments.run import Covered, covered
 from hierdp.mechanisms.registry import REPAIR, released_by
 from hierdp.metrics.cells import errors_by_size, shares_by_size
 from hierdp.metrics.level import Level
 from hierdp.record import files, written
 from hierdp.record.release import Release
 from hierdp.tables.labels import codes_in, labels_for
-from models.arithmetic.arrays import Flags
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-Covered = tuple[NDArray[Any], Flags]
-"""True counts, and whether their intervals cover them."""
 
 TABLES = ("errors", "by_size", "worst")
 """The tables of an evaluation, and the names of their files."""
@@ -160,8 +155,7 @@ def evaluate(
         about, table, regions, called = read.manifest, read.table, read.regions, str(release)
         ends = read.ends
     progress.announce(f"The comparison of {len(table):,} counts", len(table) * _OF_A_COUNT)
-    levels, covered = _levels(about, table, regions, truth, columns, ends)
-    found = _of(called, about, levels, covered)
+    found = _of(called, about, *_levels(about, table, regions, truth, columns, ends))
     names = labels_for(labels, about, codes_in(table, regions))
     cells = [named_cell(cell, names) for cell in found.worst["cell"]]
     return replace(found, worst=found.worst.assign(cell=cells))
@@ -191,33 +185,23 @@ def _levels(
     found = how.levels(data, table, settings, regions)
     if ends is None:
         return found, [None] * len(found)
-    rows = how.levels(data, laid_out(table).numbered(settings), settings, regions)
-    return found, [None if one.sums else _covered(one.true, one.released, ends) for one in rows]
-
-
-def _covered(true: NDArray[Any], number: NDArray[Any], ends: Ends) -> Covered | None:
-    """The true counts with an interval, and whether it covers them, from the numbers of their rows, or 0."""
-    row = np.ravel(np.asarray(number, np.int64))
-    lower, upper = (np.append(np.nan, each)[row] for each in ends)
-    known, counts = ~np.isnan(lower), np.ravel(true)
-    held = (lower <= counts) & (counts <= upper)
-    return (counts[known], held[known]) if known.any() else None
+    return found, covered(how, data, table, settings, regions, ends)
 
 
 def _of(
-    release: str, about: Mapping[str, Any], levels: Sequence[Level], covered: Sequence[Covered | None]
+    release: str, about: Mapping[str, Any], levels: Sequence[Level], covering: Sequence[Covered | None]
 ) -> Evaluation:
     """The tables of an evaluation."""
     import pandas as pd
 
     rows, sizes, worst = [], [], []
-    pairs = list(zip(levels, covered, strict=True))
+    pairs = list(zip(levels, covering, strict=True))
     for level, known in progress.steps(pairs, "levels compared", len(levels)):
         by_size = errors_by_size(level.true, level.released, level.cells)
         rows.append(level.errors() | ({} if known is None else {"covered": float(known[1].mean())}))
         shares = {} if known is None else shares_by_size(*known)
         for row in by_size:
-            share = {"covered": shares.get(row["true_count"], math.nan)} if any(covered) else {}
+            share = {"covered": shares.get(row["true_count"], math.nan)} if any(covering) else {}
             sizes.append({"level": level.name, **row, **share})
         worst += _worst(level)
     errors = pd.DataFrame(rows)
