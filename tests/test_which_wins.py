@@ -25,7 +25,7 @@ from hierdp import tables
 from hierdp.analysis.matrix_mechanism import mean_variance
 from hierdp.analysis.workload import RANGE
 from hierdp.experiments.choosing import methods
-from hierdp.experiments.papers.zhang2014.data import histograms as real
+from hierdp.experiments.papers.zhang2014 import histograms as real
 from hierdp.mechanisms import registry
 from hierdp.privacy.noise import gaussian
 from tests.marks import quick

@@ -92,6 +92,15 @@ class Study:
         return "; ".join(f"{name}: {value}" for name, value in self.settings.items())
 
 
+def printed_rows(module: str, table: str, keys: int = 1) -> dict[Any, tuple[Any, ...]]:
+    """What a paper printed: the rows of a CSV file beside its module by their first columns; empty: None."""
+    import pandas as pd
+
+    frame = pd.read_csv(Path(module).with_name(f"{table}.csv")).astype(object)
+    rows = frame.where(frame.notna(), None).itertuples(index=False, name=None)
+    return {row[0] if keys == 1 else row[:keys]: row[keys:] for row in rows}
+
+
 def readable(frame: DataFrame, digits: int = 6) -> DataFrame:
     """A table of text for people.
 

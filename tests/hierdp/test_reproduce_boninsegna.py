@@ -12,8 +12,7 @@ from hierdp.cli import main
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SETS, binary_areas, random_areas, trips
 from hierdp.experiments.papers import boninsegna2025
-from hierdp.experiments.papers.boninsegna2025 import authors, experiments, parts
-from hierdp.experiments.papers.boninsegna2025.planner import planner
+from hierdp.experiments.papers.boninsegna2025 import planner
 from hierdp.mechanisms.top_down import METHODS, top_down, true_table
 from hierdp.privacy.conversion import papers_rho_of
 from hierdp.privacy.noise import SimulatedNoise
@@ -131,7 +130,7 @@ def test_agreement_by_hand():
          **{f"same_noise_{m}": x for m in metrics}, **{f"published_{m}": y for m in metrics}}
         for x, y in ((0.2, 0.4), (0.3, 0.2), (0.5, float("nan")))
     ]  # fmt: skip
-    (row,) = parts.agreement(pd.DataFrame(rows)).to_dict("records")
+    (row,) = boninsegna2025.agreement(pd.DataFrame(rows)).to_dict("records")
     assert row == {
         "method": "SH", "means": 2,
         "whole_budget_median": 1.5, "whole_budget_min": 1.0, "whole_budget_max": 2.0,
@@ -142,12 +141,12 @@ def test_agreement_by_hand():
 
 def test_runs_are_rows_of_one_measurement_each():
     areas = random_areas(0, 2, 2, 3)
-    rows = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA", "SH")), seed=0)
+    rows = boninsegna2025.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA", "SH")), seed=0)
     assert len(rows) == 2 * 2 * 2 * 5  # methods × ε × runs × levels
     assert not rows.duplicated(["data", "method", "epsilon", "run", "level"]).any()
     assert rows[rows.method == "SH"].bound_measured.isna().all()
     assert rows[rows.method == "InfTDA"].theorem.notna().all()
-    others = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA",)), seed=1)
+    others = boninsegna2025.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA",)), seed=1)
     assert (rows[rows.method == "InfTDA"].l1.to_numpy() != others.l1.to_numpy()).any()
 
 
@@ -155,7 +154,7 @@ def test_false_negatives_are_a_share_of_what_is_there():
     data = trips(binary_areas(2), 0.5)
     made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "SH")
     truth = true_table(data)
-    for row in experiments.errors_of(truth, made):
+    for row in boninsegna2025.errors_of(truth, made):
         there = (truth.level == row["level"]).sum()
         assert row["false_negative_rate"] == row["false_negatives"] / there
 
@@ -169,11 +168,11 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
             raise NotSolved("time_limit", "too slow")
         return top_down(data, epsilon, delta, noise, method, **more)
 
-    monkeypatch.setattr(experiments, "as_published", stops)
+    monkeypatch.setattr(boninsegna2025, "as_published", stops)
     settings = replace(TINY, methods=("TDA_inf", "SH"), solver_runs=3)
-    rows = experiments.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
+    rows = boninsegna2025.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
     assert set(rows.method) == {"SH"}
-    assert parts._absent(rows, settings) == ["TDA_inf on a"]
+    assert boninsegna2025._absent(rows, settings) == ["TDA_inf on a"]
     assert tried.count(("TDA_inf", 10.0)) == 1
 
 
@@ -181,8 +180,8 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
 def test_what_is_too_large_is_left_out(method):
     data = trips(binary_areas(2), 0.5)
     fits = replace(TINY, most_pairs=16, most_positive=8)
-    assert experiments._feasible(method, data, fits)
-    assert experiments._feasible(method, data, replace(fits, most_pairs=15, most_positive=7)) == (
+    assert boninsegna2025._feasible(method, data, fits)
+    assert boninsegna2025._feasible(method, data, replace(fits, most_pairs=15, most_positive=7)) == (
         method == "InfTDA"
     )
 
@@ -203,7 +202,7 @@ def test_sparsest_is_the_fewest_of_every_segment(seed):
     model = Chebyshev(noisy, totals, offsets)
     step = Step.solve("level", model)
     before = np.array(step.solution.x)
-    found = experiments.sparsest(step)
+    found = boninsegna2025.sparsest(step)
     assert model.certificate(found.x).optimal
     differing = 0
     for j in range(4):
@@ -216,13 +215,13 @@ def test_sparsest_is_the_fewest_of_every_segment(seed):
 
 def test_sparsest_of_an_empty_level():
     step = Step.solve("level", Chebyshev(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)))
-    assert experiments.sparsest(step).differing == 0
+    assert boninsegna2025.sparsest(step).differing == 0
 
 
 def test_fewest_counts_against_the_truth():
     data = trips(random_areas(3, 2, 6, 6), 0.1, seed=1)
     settings = replace(TINY, sparse_epsilons=(0.5,), sparse_runs=2)
-    rows = experiments.fewest({"a": data}, settings, seed=0)
+    rows = boninsegna2025.fewest({"a": data}, settings, seed=0)
     assert rows.level.tolist() == [1, 2, 3, 4] * 2
     for method in ("IntOpt", "fewest"):
         true = rows.truly_positive - rows[f"false_negative_{method}"]
@@ -238,16 +237,16 @@ def test_possible_nodes():
     regions = data.axes[0].tree.level_sizes.tolist()[1:]
     order = ["destination", "origin", "destination", "origin"]
     possible = [regions[0], regions[0] ** 2, regions[0] * regions[1], regions[1] ** 2]
-    assert list(experiments.possible_nodes(data, order)) == possible
+    assert list(boninsegna2025.possible_nodes(data, order)) == possible
 
 
 def test_what_the_authors_spent():
-    published = authors.published()
+    published = boninsegna2025.authors_results()
     for epsilon in published.epsilon.unique():
-        half = papers_rho_of(authors.half(epsilon, 1e-8), 1e-8)
+        half = papers_rho_of(boninsegna2025.half(epsilon, 1e-8), 1e-8)
         assert half == pytest.approx(papers_rho_of(epsilon, 1e-8) / 2)
-    assert authors.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
-    assert set(authors.USERS) == set(SETS) == set(published.data) - {"Italy"}
+    assert boninsegna2025.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
+    assert set(boninsegna2025.USERS) == set(SETS) == set(published.data) - {"Italy"}
     assert set(published.method) <= set(METHODS)
     assert not published.isna().any(axis=None)
     by = published.set_index(["data", "method", "epsilon"])
@@ -261,8 +260,8 @@ def test_missing_runs_are_reported(made):
     assert "stopped" not in " ".join(figure.texts)
     rows = pd.DataFrame({"data": ["a", "b"], "method": ["SH", "SH"], "epsilon": [1.0, 10.0]})
     settings = replace(TINY, methods=("SH", "TDA"))
-    assert parts._absent(rows, settings) == ["SH on a, b", "TDA on a, b"]
-    assert parts._absent(rows, replace(settings, epsilons=(10.0,))) == ["SH on a", "TDA on a, b"]
+    assert boninsegna2025._absent(rows, settings) == ["SH on a, b", "TDA on a, b"]
+    assert boninsegna2025._absent(rows, replace(settings, epsilons=(10.0,))) == ["SH on a", "TDA on a, b"]
 
 
 def test_by_level_is_means_over_runs():
@@ -272,7 +271,7 @@ def test_by_level_is_means_over_runs():
             "level": [0, 1, 2] * 2, "max_error": [0, 2, 6, 0, 4, 7],
         }
     )  # fmt: skip
-    assert parts.by_level(rows, "max_error").to_dict("records") == [
+    assert boninsegna2025.by_level(rows, "max_error").to_dict("records") == [
         {"method": "A", "epsilon": 1.0, "1": 3.0, "2": 6.5}
     ]
 
@@ -342,5 +341,5 @@ def test_sparsest_is_what_the_model_says_of_longer_ones():
     noisy = [2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
     for total in range(1, 12):
         step = Step.solve("level", Chebyshev(np.array(noisy), np.array([total]), np.array([0, 10])))
-        found = experiments.sparsest(step)
+        found = boninsegna2025.sparsest(step)
         assert (found.x > 0).sum() == fewest(SparsestChebyshev(noisy, total))

@@ -12,9 +12,7 @@ from hierdp.counts.size_runs import SizeRuns, cumulative_of
 from hierdp.data.blocks import FILE
 from hierdp.data.taxi import taxi
 from hierdp.experiments.papers import kuo2018
-from hierdp.experiments.papers.kuo2018 import experiments, parts
-from hierdp.experiments.papers.kuo2018.fits import fitted, released
-from hierdp.experiments.papers.kuo2018.settings import BOTTOM_UP, NAIVE
+from hierdp.experiments.papers.kuo2018 import BOTTOM_UP, NAIVE, fitted, released
 from hierdp.experiments.papers.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
@@ -106,7 +104,7 @@ def test_published_numbers_stand_beside_ours(made):
 
 
 def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
-    rows = experiments.bottom_up_table({"taxi": ((data, 1), 4)}, TINY, seed=0)
+    rows = kuo2018.bottom_up_table({"taxi": ((data, 1), 4)}, TINY, seed=0)
     means = rows[(rows.method == "bottom-up") & (rows.fit == "lowest")].groupby(["noise", "level"]).emd.mean()
     for noise in ("one seed", "independent"):
         assert (
@@ -118,7 +116,7 @@ def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
 
 def test_the_published_rows_imply_one_seed():
     """Bottom-up errors at the root are nearly the number of leaves times the error of a leaf."""
-    table = parts.coherence().set_index("data")
+    table = kuo2018.coherence().set_index("data")
     assert (table.share > 0.9).all()
     assert (table.share_1 > 0.9).all()
     assert table.loc["Taxi"].at_most == pytest.approx(28 * 772.8)
@@ -183,7 +181,7 @@ def test_their_draws_are_the_repositorys():
 
 
 def test_all_levels_at_once_is_never_further_from_the_estimates(data):
-    rows = experiments.joint(data, TINY, seed=0)
+    rows = kuo2018.joint(data, TINY, seed=0)
     cost = rows[rows.level == 0].pivot(index=["epsilon", "run"], columns="method", values="cost")
     assert (cost["all levels at once"] <= cost["family by family"]).all()
     assert (cost["all levels at once"] <= cost["top down, merged"]).all()
@@ -191,17 +189,17 @@ def test_all_levels_at_once_is_never_further_from_the_estimates(data):
 
 
 def test_runs_are_rows_of_one_measurement_each(data):
-    lines = parts.lines_of(("Hc", "Hg"), ("weighted", "plain"))
-    rows = experiments.accuracy({"taxi": (data, 1)}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
+    lines = kuo2018.lines_of(("Hc", "Hg"), ("weighted", "plain"))
+    rows = kuo2018.accuracy({"taxi": (data, 1)}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
     assert len(rows) == 2 * 2 * 3 * 3  # runs × methods × merges, and matching by original estimates × levels
     assert not rows.duplicated(["method", "merging", "run", "level"]).any()
     assert rows.groupby(["method", "merging", "run"]).emd.sum().nunique() == 12
 
 
 def test_errors_by_position_add_up(data):
-    rows = experiments.by_rank(data, replace(TINY, runs=1), seed=0)
+    rows = kuo2018.by_rank(data, replace(TINY, runs=1), seed=0)
     assert set(rows.method) == {"Hc", "Hg"}
-    assert rows.groupby("method").size().tolist() == [experiments.BINS] * 2
+    assert rows.groupby("method").size().tolist() == [kuo2018.BINS] * 2
     assert (
         rows.true_size.is_monotonic_increasing
         or rows.groupby("method").true_size.is_monotonic_increasing.all()

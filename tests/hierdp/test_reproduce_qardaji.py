@@ -8,8 +8,7 @@ import pytest
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.workload import RANGE
 from hierdp.experiments.papers import qardaji2013
-from hierdp.experiments.papers.qardaji2013 import QUICK, checks
-from hierdp.experiments.papers.qardaji2013.published import TABLE_1, TABLE_3
+from hierdp.experiments.papers.qardaji2013 import QUICK, TABLE_1, TABLE_3
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +70,7 @@ def test_table_3(frames):
 
 
 def test_sampled_cells_are_corrected():
-    mean, error = checks._sample(64, 8, False)
+    mean, error = qardaji2013._sample(64, 8, False)
     assert mean == pytest.approx(37.07, abs=0.005)
     rng = np.random.default_rng(0)
     from hierdp.analysis.regular import of_ranges
@@ -156,7 +155,7 @@ def test_the_low_rank_program_stays_at_single_bins():
 
 
 def test_the_gram_matrix_of_ranges_over_their_length():
-    from hierdp.experiments.papers.qardaji2013.tables import by_length
+    from hierdp.experiments.papers.qardaji2013 import by_length
 
     ranges = np.array([[i <= t <= j for t in range(9)] for i in range(9) for j in range(i, 9)], float)
     ranges /= ranges.sum(axis=1, keepdims=True)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hierdp.experiments.papers.qardaji2013 import curves, histograms, post_processing
+from hierdp.experiments.papers import qardaji2013
+from hierdp.experiments.papers.qardaji2013 import histograms
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +26,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(data):
-    return {part.name: part for part in curves.parts(TINY, histograms(data), 3)}
+    return {part.name: part for part in qardaji2013.curve_parts(TINY, histograms(data), 3)}
 
 
 def test_every_part_is_there_and_drawn(made):
@@ -38,7 +39,7 @@ def test_every_part_is_there_and_drawn(made):
 
 def test_errors_are_those_that_the_releases_state(made):
     table = made["figure3"].frames["figure3"]
-    assert len(table) == 2 * 3 * len(curves.ONE_AXIS)
+    assert len(table) == 2 * 3 * len(qardaji2013.ONE_AXIS)
     assert set(table["size"]) == {1, 64, 128}
     known = table[table.method != "StructureFirst"]
     assert known.expected_mse.notna().all()
@@ -50,15 +51,15 @@ def test_errors_are_those_that_the_releases_state(made):
         mine = known[known.method == method]
         assert 0.2 < mine.mse.mean() / mine.expected_mse.mean() < 5
     boxes = made["figure3-boxes"].frames["figure3_boxes"]
-    assert set(boxes.method) == {line.label for line in curves.TWO_AXES}
+    assert set(boxes.method) == {line.label for line in qardaji2013.TWO_AXES}
 
 
 def test_the_same_seed_gives_the_same_numbers(made, data):
-    again = {part.name: part for part in curves.parts(TINY, histograms(data), 3)}
+    again = {part.name: part for part in qardaji2013.curve_parts(TINY, histograms(data), 3)}
     for name, part in made.items():
         for frame, table in part.frames.items():
             assert table.equals(again[name].frames[frame]), (name, frame)
-    other = curves.parts(TINY, histograms(data), 4)[0].frames["figure3"]
+    other = qardaji2013.curve_parts(TINY, histograms(data), 4)[0].frames["figure3"]
     assert not other.mse.equals(made["figure3"].frames["figure3"].mse)
 
 
@@ -71,12 +72,12 @@ def test_repairs_are_compared_with_least_squares(made):
     sparse = table[(table.data == "SPARSE") & (table.queries == "1 bin") & (table.epsilon == 0.1)]
     sparse = sparse.set_index("repair").ratio
     assert sparse["non-negative"] < 0.5
-    assert sparse["non-negative"] < sparse[post_processing.CLIPPED] < 1
+    assert sparse["non-negative"] < sparse[qardaji2013.CLIPPED] < 1
 
 
 def test_no_data_give_no_parts(tmp_path):
     assert histograms(tmp_path) == histograms(None) == {}
     np.save(tmp_path / "ages.npy", np.arange(96))
-    assert [part.name for part in curves.parts(TINY, histograms(tmp_path / "ages.npy"), 0)] == [
+    assert [part.name for part in qardaji2013.curve_parts(TINY, histograms(tmp_path / "ages.npy"), 0)] == [
         "figure3", "figure3-profiles", "repairs"
     ]  # fmt: skip
