@@ -94,7 +94,7 @@ def compare(
     ...                 count="people", delta=1e-6, regions_from_data=True)
     >>> found.title
     'InfTDA, SH: counts by cell, level by level'
-    >>> found.summary[["level", "method", "runs"]].values.tolist()[-2:]
+    >>> found.summary[["level", "mechanism", "runs"]].values.tolist()[-2:]
     [['from from × to to', 'InfTDA', 2], ['from from × to to', 'SH', 2]]
     """
     import pandas as pd

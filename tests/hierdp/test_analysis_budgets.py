@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from hierdp.analysis import algorithms, budgets, matrix_mechanism, methods, report
+from hierdp.analysis import budgets, matrix_mechanism, methods, report
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.grids import consistent, plain
@@ -13,6 +13,7 @@ from hierdp.analysis.queries import Regular
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, range_tree
 from hierdp.errors import InputError
 from hierdp.experiments.papers import qardaji2013
+from hierdp.experiments.papers.qardaji2013 import algorithms
 from models import BudgetSplit
 from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels

@@ -5,10 +5,9 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from hierdp.analysis import algorithms
 from hierdp.analysis.workload import range_tree
 from hierdp.experiments.papers import qardaji2013
-from hierdp.experiments.papers.qardaji2013 import AROUND_1024, TABLE_2
+from hierdp.experiments.papers.qardaji2013 import AROUND_1024, TABLE_2, algorithms
 
 TREES = [(b, h) for b in (2, 3, 4, 6) for h in (1, 2, 3, 4) if b**h <= 81]
 

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
-from hierdp.analysis import algorithms, matrix_mechanism, report, wavelet
+from hierdp.analysis import matrix_mechanism, report, wavelet
 from hierdp.analysis.budgets import equal, geometric, iterated, noise_variance
 from hierdp.analysis.grids import consistent, plain
 from hierdp.analysis.methods import (
@@ -34,6 +34,7 @@ from hierdp.data.dpbench import dpbench, names
 from hierdp.data.snap import histogram
 from hierdp.execution import progress
 from hierdp.execution.resume import Row
+from hierdp.experiments.papers.qardaji2013 import algorithms
 from hierdp.experiments.run import all_rows, crossed, noise_for, said, seed_for, summed_up
 from hierdp.experiments.study import Part, Study, printed_rows
 from hierdp.measurements.measuring import Measure, MeasureTruth, ReplayRecorded
@@ -674,7 +675,7 @@ def slips() -> Part:
                 "exact": round(exact(n, b), 2),
             }
         )  # fmt: skip
-    texts = ["`hierdp.analysis.algorithms` lists the errors of the pseudocode."]
+    texts = ["`hierdp.experiments.papers.qardaji2013.algorithms` lists the errors of the pseudocode."]
     title = "Algorithms 1 and 2, as printed and as corrected"
     return Part("algorithms", title, texts, {"algorithms": pd.DataFrame(rows)})
 
