@@ -12,7 +12,7 @@ import pickle
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
@@ -199,25 +199,28 @@ def run(
     tables = {name: in_memory(read(source)) for name, source in data.items()}
     held: dict[int, Any] = {}
     named = [(label, _in_memory(mechanism, public, held)) for label, mechanism in named]
-    truths: dict[Any, Any] = {}
+    counted: dict[Any, Any] = {}
+    truths: dict[tuple[str, float, str], Any] = {}
     for name, table in tables.items():
         for label, mechanism in named:
             how, reading = _reading(mechanism)
             key = name, how.question, tuple((option, id(value)) for option, value in reading.items())
-            if key not in truths:
-                truths[key] = how.read(table, **reading)
-            truths[label, mechanism.epsilon, name] = truths[key]
+            if key not in counted:
+                counted[key] = how.read(table, **reading)
+            truths[label, mechanism.epsilon, name] = counted[key]
             _refuse_early(label, mechanism, table)
     cases = [(*place, name, seed) for seed in seeds for name in tables for place in enumerate(named)]
-    digests = [digest_of(mechanism) for _, mechanism in named]
-    keys = [f"{digests[number]} {name!r} {seed}" for number, _, name, seed in cases]
-    known = {key: value for key, value in truths.items() if isinstance(key[1], float | int)}
     mixed = len({describe(type(one)).compared.question for _, one in named}) > 1
-    shared = tables, known, dict(metrics), confidence, mixed
+    shared = tables, truths, dict(metrics), confidence, mixed
     if resume is None and out is not None:
         resume = Path(out).absolute().with_name(f".{Path(out).name}.runs")
-    about = digest_of(tables), [_source_of(metric) for metric in metrics.values()], [*metrics], confidence
-    saved = nullcontext() if resume is None else keeping(Path(resume), about)
+    keys = [f"{case[1:]!r}" for case in cases]
+    saved: AbstractContextManager[None] = nullcontext()
+    if resume is not None:
+        digests = [digest_of(mechanism) for _, mechanism in named]
+        keys = [f"{digests[number]} {name!r} {seed}" for number, _, name, seed in cases]
+        code = [_source_of(metric) for metric in metrics.values()]
+        saved = keeping(Path(resume), digest_of(tables), code, [*metrics], confidence, mixed)
     with saved, nullcontext() if workers is None else execution.using(workers):
         found = runs(one_run, [case[1:] for case in cases], "runs", shared, keys)
         library = f"{', '.join(f'{name} {version}' for name, version in versions())}; {fingerprint()[:12]}"

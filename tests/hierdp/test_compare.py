@@ -151,6 +151,8 @@ def test_data_with_an_account_are_refused_unless_they_are_said_to_be_public(tmp_
             compare(data, **options, **given)
     with pytest.raises(InputError, match="have an account"):
         compare(TRIPS, **options, account=path)  # a table in memory
+    with pytest.raises(InputError, match="have an account"):
+        run([TopDown(epsilon=1, **TOP_DOWN)], {"trips": path.with_name("trips.csv")}, [0])
     found = compare(data, **options, public="published in 2019")
     assert (found.settings["runs"], found.settings["public"]) == (1, "published in 2019")
     path.rename(tmp_path / "elsewhere.json")

@@ -6,9 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from hierdp.cli import main
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SETS, binary_areas, random_areas, trips
 from hierdp.experiments.papers import boninsegna2025
@@ -19,74 +17,18 @@ from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved, Step
 from models import Chebyshev, SparsestChebyshev
 from solvers.fast.chebyshev import fewest
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = boninsegna2025.Settings(
-    runs=2,
-    epsilons=(1.0, 10.0),
-    sets=("binary sparse",),
-    drawn=(),
-    exact_runs=0,
-    solver_runs=1,
-    time_limit=20.0,
-    sparse_runs=1,
-    sparse_epsilons=(1.0,),
-    largest=5,
-)
-
-
-@pytest.fixture(scope="module")
-def commuters(tmp_path_factory):
-    """A folder with a small commuting file: three states, seven counties."""
-    folder = tmp_path_factory.mktemp("data")
-    counties = [("01", "01001"), ("01", "01003"), ("06", "06001"), ("06", "06037"), ("36", "36005"),
-                ("36", "36047"), ("36", "36061")]  # fmt: skip
-    rng = np.random.default_rng(0)
-    rows = [
-        (*o, *d, int(rng.integers(1, 3_000)))
-        for o, d in itertools.product(counties, counties)
-        if rng.random() < 0.5
-    ]
-    columns = ["origin_state", "origin_county", "dest_state", "dest_county", "workers"]
-    pd.DataFrame(rows, columns=columns).to_parquet(folder / FILE)
-    return folder
+TINY = PAPERS["boninsegna2025"].settings
 
 
 SMALL = replace(TINY, runs=1, epsilons=(1.0,), methods=("InfTDA", "SH"))
 
 
-@pytest.fixture(scope="module")
-def made(commuters):
-    return boninsegna2025.study(TINY, commuters)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_figure_and_table(made):
-    assert {part.name for part in made.parts if part.figure is not None} == {
-        "figure3", "figure4", "figure5", "figure6", "matrix",
-    }  # fmt: skip
-    assert set(frames(made)) >= {
-        "data", "figure3_max_error", "figure3_false_discovery_rate", "figure3_false_negative_rate",
-        "figure4_binary_sparse", "figure6", "finest", "agreement", "utility", "fewest", "fewest_by_level",
-        "largest_within", "largest_between", "region_by_size", "region_largest",
-    }  # fmt: skip
-
-
-def test_the_same_seed_repeats_all_but_times():
-    first, again = (frames(boninsegna2025.study(SMALL, None)) for _ in range(2))
-    other = frames(boninsegna2025.study(SMALL, None, seed=1))
-    assert first.keys() == again.keys() == other.keys()
-    for name in first.keys() - {"figure6"}:
-        pd.testing.assert_frame_equal(first[name], again[name])
-    assert (first["fewest_by_level"].l1_IntOpt.sum() != other["fewest_by_level"].l1_IntOpt.sum()).any()
-
-
-def test_the_tables_say_what_is_known_to_hold(made):
-    tables = frames(made)
+def test_the_tables_say_what_is_known_to_hold():
+    tables = frames(made("boninsegna2025"))
     first = tables["data"].set_index("data").loc["binary sparse"]
     assert (f"{first.trips:,}", f"{first.pairs_with_trips:,}") == (
         first.published_trips,
@@ -255,8 +197,8 @@ def test_what_the_authors_spent():
     assert ("random dense", "TDA", 10.0) not in by.index
 
 
-def test_missing_runs_are_reported(made):
-    (figure,) = (part for part in made.parts if part.name == "figure6")
+def test_missing_runs_are_reported():
+    (figure,) = (part for part in made("boninsegna2025").parts if part.name == "figure6")
     assert "stopped" not in " ".join(figure.texts)
     rows = pd.DataFrame({"data": ["a", "b"], "method": ["SH", "SH"], "epsilon": [1.0, 10.0]})
     settings = replace(TINY, methods=("SH", "TDA"))
@@ -276,13 +218,13 @@ def test_by_level_is_means_over_runs():
     ]
 
 
-def test_what_a_planner_sees_is_what_was_released(commuters):
-    data = commuting(commuters / FILE)
-    made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "InfTDA")
-    largest, region, matrix = planner(data, true_table(data), made.table, 4, "A release.")
+def test_what_a_planner_sees_is_what_was_released():
+    data = commuting(folder_of("boninsegna2025") / FILE)
+    released = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "InfTDA").table
+    largest, region, matrix = planner(data, true_table(data), released, 4, "A release.")
     before = {tuple(cell): n for cell, n in zip(data.cells.tolist(), data.counts.tolist(), strict=True)}
     names = data.axes[0].names[2]
-    finest = made.table[(made.table.origin_level == "county") & (made.table.destination_level == "county")]
+    finest = released[(released.origin_level == "county") & (released.destination_level == "county")]
     after = {
         (row.origin, row.destination): row.count_
         for row in finest.rename(columns={"count": "count_"}).itertuples()
@@ -304,7 +246,7 @@ def test_what_a_planner_sees_is_what_was_released(commuters):
     assert names[busiest] in region.texts[0]
     assert sizes.true.sum() == sum(n for (_, d), n in before.items() if d == busiest)
     assert sizes.released.sum() == sum(n for (_, d), n in after.items() if d == names[busiest])
-    states = made.table[(made.table.origin_level == "state") & (made.table.destination_level == "state")]
+    states = released[(released.origin_level == "state") & (released.destination_level == "state")]
     assert "9 flows between 3 regions" in matrix.texts[0]
     shown = np.ma.filled(matrix.figure.axes[1].images[0].get_array(), 0)
     assert sorted(shown.ravel().tolist()) == sorted([0] * (9 - len(states)) + states["count"].tolist())
@@ -324,17 +266,6 @@ def test_drawn_sets_follow_the_seed():
     one, other = (boninsegna2025.drawn("random sparse", seed) for seed in (0, 1))
     assert one.axes[0].names[-1].size != other.axes[0].names[-1].size
     assert boninsegna2025.drawn("binary dense", 0).counts.size == 2**15
-
-
-def test_command_line(commuters, tmp_path, monkeypatch):
-    monkeypatch.setattr(boninsegna2025, "QUICK", SMALL)
-    out = tmp_path / "again"
-    command = ["reproduce", "boninsegna2025", "--quick", "--data", str(commuters), "--out", str(out)]
-    done = CliRunner().invoke(main, [*command, "--runs", "1"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "The largest flows" in done.output
-    assert "![Who goes where: true against released](matrix.png)" in (out / "report.md").read_text()
-    assert {"figure3.png", "matrix.png", "report.html", "utility.parquet"} <= {p.name for p in out.iterdir()}
 
 
 def test_sparsest_is_what_the_model_says_of_longer_ones():

@@ -3,13 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from hierdp.cli import main
 from hierdp.counts.size_runs import SizeRuns, cumulative_of
-from hierdp.data.blocks import FILE
 from hierdp.data.taxi import taxi
 from hierdp.experiments.papers import kuo2018
 from hierdp.experiments.papers.kuo2018 import BOTTOM_UP, NAIVE, fitted, released
@@ -19,70 +15,21 @@ from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.privacy.noise import SimulatedNoise, geometric
 from models import Isotonic
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = kuo2018.Settings(
-    runs=2,
-    table_runs=2,
-    coast_runs=1,
-    nation_runs=0,
-    epsilons=(0.5, 1.0),
-    max_size=300,
-    housing_groups=20_000,
-    sized_groups=10_000,
-    joint_runs=2,
-    vertices=False,
-)
+TINY = PAPERS["kuo2018"].settings
 
 
 @pytest.fixture(scope="module")
-def taxis(tmp_path_factory):
-    """A folder with a small set of taxi data, and a race file beside it."""
-    folder = tmp_path_factory.mktemp("data") / "taxi"
-    folder.mkdir()
-    hoods = np.random.default_rng(0).integers(0, 9, (28, 40))
-    np.save(folder / "taxi_level3.npy", hoods)
-    np.save(folder / "taxi_level2.npy", np.stack([hoods[:18].sum(0), hoods[18:].sum(0)]))
-    np.save(folder / "taxi_level1.npy", hoods.sum(0))
-    (folder.parent / "hawaiian").mkdir()
-    np.save(folder.parent / "hawaiian" / FILE, np.array([5_000, 60, 20, 4, 0, 1]))
-    return folder.parent
+def data():
+    return SizeRuns.of(taxi(folder_of("kuo2018") / "taxi"))
 
 
-@pytest.fixture(scope="module")
-def data(taxis):
-    return SizeRuns.of(taxi(taxis / "taxi"))
-
-
-@pytest.fixture(scope="module")
-def made(taxis):
-    return kuo2018.study(TINY, taxis)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_table_and_figure(made):
-    assert set(frames(made)) == {
-        "data", "bottom_up", "coherence", "readme", "one_region", "naive_answers", "figure1", "figure4",
-        "omniscient4", "figure5", "omniscient5", "figure6", "omniscient6", "matching", "joint",
-    }  # fmt: skip
-    drawn = [part.name for part in made.parts if part.figure is not None]
-    assert drawn == ["figure1", "figure4", "figure5", "figure6"]
-
-
-def test_the_same_seed_repeats_the_errors(made, taxis):
-    again = frames(kuo2018.study(TINY, taxis))
-    other = frames(kuo2018.study(TINY, taxis, seed=1))
-    for name in ("bottom_up", "one_region", "figure1", "figure4", "figure6", "joint"):
-        pd.testing.assert_frame_equal(frames(made)[name], again[name])
-    assert (frames(made)["figure6"]["mean"] != other["figure6"]["mean"]).any()
-
-
-def test_published_numbers_stand_beside_ours(made):
-    table = frames(made)["bottom_up"]
+def test_published_numbers_stand_beside_ours():
+    tables = frames(made("kuo2018"))
+    table = tables["bottom_up"]
     printed = table[table.noise == "published"]
     assert printed[["level_0", "level_1", "level_2"]].to_numpy().tolist() == [
         list(row) for row in BOTTOM_UP["Taxi"]
@@ -96,7 +43,7 @@ def test_published_numbers_stand_beside_ours(made):
         for fit in ("lowest", "middle")
     }
     assert (mine.runs == TINY.table_runs).all()
-    one = frames(made)["one_region"]
+    one = tables["one_region"]
     naive = one[one.method == "naive"].set_index("data").published
     assert naive["taxi"] == NAIVE["Taxi"]
     assert naive["Hawaiian"] == NAIVE["Hawaiian"]
@@ -204,16 +151,6 @@ def test_errors_by_position_add_up(data):
         rows.true_size.is_monotonic_increasing
         or rows.groupby("method").true_size.is_monotonic_increasing.all()
     )
-
-
-def test_command_line(taxis, tmp_path, monkeypatch):
-    monkeypatch.setattr(kuo2018, "QUICK", TINY)
-    out = tmp_path / "again"
-    command = ["reproduce", "kuo2018", "--quick", "--data", str(taxis), "--out", str(out), "--runs", "1"]
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert (pd.read_parquet(out / "figure6.parquet")["count"] == 1).all()
-    assert {"report.html", "report.md", "figure1.png", "bottom_up.parquet"} <= {p.name for p in out.iterdir()}
 
 
 def test_without_data():

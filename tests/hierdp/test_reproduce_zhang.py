@@ -7,10 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from hierdp.analysis.bayes_bound import least_errors
-from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.experiments.papers import zhang2014
 from hierdp.experiments.papers.zhang2014 import (
@@ -30,61 +28,21 @@ from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import geometric
 from hierdp.tables.binning import Histogram
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = zhang2014.Settings(
-    runs=2,
-    epsilons=(1.0, 0.1),
-    range_sizes=3,
-    floors=(1.0,),
-    sets=("NETTRACE", "GOWALLA-2D"),
-    tuned_runs=1,
-    hierarchy_runs=1,
-    hierarchy_epsilons=(1.0,),
-)
+TINY = PAPERS["zhang2014"].settings
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """A folder with small histograms under the names of DPBench's."""
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "dpbench").mkdir()
-    little = drawn(3, 48)
-    np.save(folder / "dpbench" / "NETTRACE.npy", little["drawn, sorted"])
-    np.save(folder / "dpbench" / "GOWALLA-2D.npy", little["drawn, by time"].reshape(6, 8).astype(float))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def made(bench):
-    return zhang2014.study(TINY, bench)
+def bench():
+    return folder_of("zhang2014")
 
 
 @pytest.fixture(scope="module")
 def runs(bench):
     return zhang2014.accuracy(histograms(bench, TINY.sets, 0), TINY, 0)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_table_and_figure(made):
-    assert {
-        "data", "kld", "orderings", "ranges_nettrace", "ranges_gowalla_2d", "claims", "optimum",
-        "tuning", "seconds",
-    } <= set(frames(made))  # fmt: skip
-    drawn_parts = {part.name for part in made.parts if part.figure is not None}
-    assert {"ranges_nettrace", "ranges_gowalla_2d", "optimum"} <= drawn_parts
-
-
-def test_the_same_seed_repeats_the_errors(made, bench):
-    again, other = (frames(zhang2014.study(TINY, bench, seed)) for seed in (0, 1))
-    for name in ("kld", "orderings", "ranges_nettrace", "claims", "tuning"):
-        pd.testing.assert_frame_equal(frames(made)[name], again[name])
-    means = [frame["kld"].query("what == 'mean'").AHP for frame in (frames(made), other)]
-    assert (means[0] != means[1]).all()
 
 
 def test_runs_are_rows_of_one_measurement_each(runs, bench):
@@ -215,8 +173,8 @@ def test_claims_are_counted():
     assert row["rival_over_AHP-greedy_most"] == pytest.approx(8 / 3)
 
 
-def test_the_optimum_costs_least_and_all_rules_have_the_same_counts(made):
-    table = frames(made)["optimum"]
+def test_the_optimum_costs_least_and_all_rules_have_the_same_counts():
+    table = frames(made("zhang2014"))["optimum"]
     assert (table.cost_over_optimal.dropna() >= 1 - 1e-12).all()
     assert (table[table.rule == "AHP"].error_over_optimal == 1).all()
     known = table[table.rule == zhang2014.KNOWN]
@@ -231,12 +189,12 @@ def test_rules_are_run_on_what_ahp_clusters(bench):
     for epsilon in TINY.epsilons:
         for run in (0, 1):
             noise = noise_for(7, "rules", "NETTRACE", epsilon, run)
-            made = clustering(Histogram.of(counts), epsilon, noise, "AHP")
-            clusters = made.table["cluster"].to_numpy()
+            released = clustering(Histogram.of(counts), epsilon, noise, "AHP")
+            clusters = released.table["cluster"].to_numpy()
             mine = rows[(rows.epsilon == epsilon) & (rows.run == run) & (rows.rule == "AHP")].iloc[0]
-            assert mine.cost == float(made.steps[0].solution.objective)
+            assert mine.cost == float(released.steps[0].solution.objective)
             assert mine.clusters == clusters.max() + 1
-            error = zhang2014.expected_mse(counts, clusters, made.ledger.spends[-1].epsilon)
+            error = zhang2014.expected_mse(counts, clusters, released.ledger.spends[-1].epsilon)
             assert mine.expected_mse == pytest.approx(error)
 
 
@@ -254,8 +212,8 @@ def test_expected_error_is_the_mean_over_noise():
     assert ((released - counts) ** 2).mean() == pytest.approx(expected, rel=0.05)
 
 
-def test_tuning_compares_with_the_default(made):
-    table = frames(made)["tuning"]
+def test_tuning_compares_with_the_default():
+    table = frames(made("zhang2014"))["tuning"]
     assert set(zip(table.method, table.parameter, strict=True)) == set(zhang2014.PARAMETERS)
     assert (table.best_over_default <= table.worst_over_default).all()
     assert (table.default_mse > 0).all()
@@ -273,12 +231,12 @@ def test_range_sizes_fit(bins, many):
 def test_a_file_of_the_papers_own_data(tmp_path):
     """Whoever has one of the four files names it as the paper does, and gets its rows of Tables 1 to 4."""
     (tmp_path / "Location.csv").write_text("\n".join(map(str, drawn(3, 48)["drawn, by time"])))
-    made = frames(zhang2014.study(TINY, tmp_path / "Location.csv"))
-    first = made["kld"][made["kld"].what == "published"].iloc[0]
+    tables = frames(zhang2014.study(TINY, tmp_path / "Location.csv"))
+    first = tables["kld"][tables["kld"].what == "published"].iloc[0]
     assert tuple(first[list(PUBLISHED_METHODS)]) == TABLES[1.0, "Location"]
-    assert made["data"].data.tolist() == ["Location", "published: Location"]
-    assert set(made["bound"].published_is) <= {"above", "below"}
-    assert len(made["definitions"]) == 2 * 5
+    assert tables["data"].data.tolist() == ["Location", "published: Location"]
+    assert set(tables["bound"].published_is) <= {"above", "below"}
+    assert len(tables["definitions"]) == 2 * 5
     (tmp_path / "Location.csv").write_text("3\n-1\n")
     with pytest.raises(InputError, match="at least 0"):
         zhang2014.study(TINY, tmp_path / "Location.csv")
@@ -336,19 +294,3 @@ def test_search_log_spreads_each_bin_over_eight():
     assert finer.reshape(-1, 8).sum(axis=1).tolist() == coarse.tolist()
     assert finer[-8:].min() > 9_000
     assert finer.tolist() == search_log(coarse, 5).tolist() != search_log(coarse, 6).tolist()
-
-
-def test_command_line(bench, tmp_path, monkeypatch):
-    monkeypatch.setattr(zhang2014, "QUICK", TINY)
-    out = tmp_path / "again"
-    command = ["reproduce", "zhang2014", "--quick", "--data", str(bench), "--out", str(out), "--runs", "1"]
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "Tables 2–4" in done.output
-    names = {path.name for path in out.iterdir()}
-    assert {"report.html", "report.md", "settings.json", "optimum.png", "kld.parquet"} <= names
-    refused = CliRunner().invoke(
-        main, ["reproduce", "zhang2014", "--time-limit", "3", "--out", str(tmp_path / "b")]
-    )
-    assert refused.exit_code == 2
-    assert "zhang2014 has no option --time-limit" in refused.output

@@ -407,11 +407,6 @@ def _sticks(table: DataFrame) -> Any:
 MISSING = float("nan")
 
 
-def table_parts(settings: Settings) -> list[Part]:
-    """The tables."""
-    return [table_1(), table_2(), table_3(settings)]
-
-
 def exact(bins: int, branching: int) -> float:
     """V[H_b^c], ε = 1, equal budgets, least squares."""
     return consistent(bins, branching, noise_variance(equal(1.0, height(bins, branching))))
@@ -620,11 +615,6 @@ def _agreement(frame: DataFrame, names: list[str]) -> str:
     )
 
 
-def check_parts(settings: Settings) -> list[Part]:
-    """Both."""
-    return [sampled(settings.sampled_bins), slips()]
-
-
 def sampled(most: int) -> Part:
     """The sampled cells against the exact means, in standard errors of a sample."""
     cells = [(1, k, TABLE_1[k][2], TABLE_1[k][7], "H_b^c") for k in (10, 11)]
@@ -685,11 +675,6 @@ def slips() -> Part:
 # - V* by Algorithm 2 where b^h > N: Eq. 2 below the top level, and only the whole nodes of the top level.
 # - The wavelet: six of eight cells are those of a list of queries in which every prefix range occurs twice
 #   and no single bin occurs, for the terms of the nodes.
-
-
-def counted_parts() -> list[Part]:
-    """Algorithm 2's ragged rows, and the wavelet's row."""
-    return [ragged(), wavelets()]
 
 
 def counted_estimate(bins: int, branching: int) -> float:
@@ -770,11 +755,6 @@ FIGURE_2 = (2**8, 2**10, 2**16)
 
 FIGURE_4 = {"a": (2, 2**5), "b": (2, 2**6), "c": (2, 2**7), "d": (3, 2**4)}
 """Numbers of dimensions, and bins per dimension."""
-
-
-def figure_parts() -> list[Part]:
-    """Figures 2 and 4, and the optimized budgets of Figure 2."""
-    return [figure_2(), budgets(), figure_4()]
 
 
 def figure_2() -> Part:
@@ -881,11 +861,6 @@ HIERARCHIES = {
 }
 
 
-def dimension_parts(settings: Settings) -> list[Part]:
-    """Both."""
-    return [propositions(), break_even(settings.break_even_bins)]
-
-
 def proposition(bins: int, branching: int, dimensions: int) -> float:
     """Eqs. 6 and 7 with the constants of their proofs, ε = 1.
 
@@ -965,15 +940,11 @@ def study(settings: Settings, data: Path | None, seed: int = 0) -> Study:
     `data` is a folder with ``dpbench/``, the histograms for Figure 3, or one of the paper's own, a file of
     `hierdp.data.snap.histogram`. Without it there is no Figure 3; all else is computed from formulas.
     """
-    formulas: list[Callable[[], Sequence[Part]]] = [
-        partial(table_parts, settings),
-        partial(check_parts, settings),
-        counted_parts,
-        figure_parts,
-        partial(dimension_parts, settings),
-    ]
-    shown = progress.steps(formulas, "sections of formulas", len(formulas))
-    made = [part for parts in shown for part in parts()]
+    formulas: list[Callable[[], Part]] = [
+        table_1, table_2, partial(table_3, settings), partial(sampled, settings.sampled_bins), slips, ragged,
+        wavelets, figure_2, budgets, figure_4, propositions, partial(break_even, settings.break_even_bins),
+    ]  # fmt: skip
+    made = [part() for part in progress.steps(formulas, "tables of formulas", len(formulas))]
     sets = histograms(data)
     if sets:
         made += curve_parts(settings, sets, seed)
