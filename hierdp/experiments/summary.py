@@ -171,27 +171,24 @@ def _figure(runs: DataFrame, errors: DataFrame, levels: Sequence[str]) -> Any:
     drawn, panels, _ = plots.grid(len(levels), 3, 4, 2.8)
     names, several = list(dict.fromkeys(l1["mechanism"])), l1["epsilon"].nunique() > 1
     for axes, level in zip(panels, levels, strict=True):
+        short = level if len(level) <= 42 else level[:41] + "…"
+        title = short if len(levels) > 1 else ""  # a single panel is below its heading
+        plots.label(axes, title, "ε" * several, "L1", "x" * several, set(l1["epsilon"]) if several else ())
         here, dots = (frame[frame["level"] == level] for frame in (l1, every))
         for k, name in enumerate(names):
             own, mine = (side[side["mechanism"] == name].sort_values("epsilon") for side in (here, dots))
-            aside = 1.03 ** (k - (len(names) - 1) / 2)  # coinciding dots remain visible
-            x, at = (one["epsilon"] * aside if several else np.full(len(one), k) for one in (own, mine))
+            middle = k - (len(names) - 1) / 2  # aside, so that coinciding marks remain visible
+            x = own["epsilon"] * 1.05**middle if several else np.full(len(own), k)
+            at = mine["epsilon"] * 1.05 ** (middle + 0.4) if several else np.full(len(mine), k + 0.15)
             kind = plots.style(k)
-            axes.plot(at, mine["value"], ".", color=kind["color"], alpha=0.35, markersize=4)
+            axes.plot(at, mine["value"], ".", color=kind["color"], alpha=0.5, markersize=4)
             half = np.nan_to_num((own["high"] - own["low"]).to_numpy() / 2)
             axes.errorbar(x, own["mean"], half, label=name, capsize=3, **kind)
         low, high = dots["value"].min(), dots["value"].max()
         axes.set(**({"yscale": "log"} if 0 < low < high / 10 else {"ylim": (0, None)}))
-        if several:
-            axes.set_xscale("log")
-            axes.set_xlabel("ε")
-        else:
+        if not several:
             axes.set_xticks(range(len(names)), names, fontsize=7, rotation=20)
             axes.set_xlim(-0.5, len(names) - 0.5)
-        if len(levels) > 1:  # a single panel is below its heading
-            short = level if len(level) <= 42 else level[:41] + "…"
-            axes.set_title(short, loc="left", fontsize=8, fontweight="bold")
-        axes.set_ylabel("L1", fontsize=8)
     if several:
         plots.below(drawn, panels[:1], 5)
     return drawn
