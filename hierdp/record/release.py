@@ -180,23 +180,22 @@ class Release:
         `csv_safe` says how the CSVs are written.
         """
         check_words(title=title, note=note)
-        claims = self._claims()
-        return {
+        proved = all(line.proved_optimal for line in self.proved)
+        given = {
             "format": files.FORMAT,
             "title": title,
             "note": note,
             "mechanism": self.mechanism,
-            "warning": claims["warning"],
-            "cautions": self.cautions,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "budget": claims["budget"],
             "settings": dict(self.settings),
             "taken_as_public": dict(self.taken_as_public),
-            "holds": self.holds,
-            "standard_errors": standard_errors(self.counts, claims["budget"]),
             "solved": [line.line for line in self.proved],
-            "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
+            "versions": {"python": platform.python_version(), **dict(versions())},
+        }
+        entries = given | derived(self.counts, self._measured, self.settings, self.holds, proved)
+        return {
+            **{name: entries[name] for name in ENTRIES if name != "versions"},
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.same_noise_as is None else {"same_noise_as": asdict(self.same_noise_as)}),
@@ -204,15 +203,13 @@ class Release:
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             **({"labels": dict(labels)} if labels else {}),
             **({} if self.own_mechanism is None else {"own_mechanism": dict(self.own_mechanism)}),
-            "versions": {"python": platform.python_version(), **dict(versions())},
+            "versions": entries["versions"],
         }
 
-    def _claims(self) -> dict[str, Any]:
-        """The manifest's entries on noise and privacy; the budget is None if nothing was measured."""
-        return {
-            "warning": None if self.ledger.private else WARNING,
-            "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
-        }
+    @property
+    def _measured(self) -> Ledger | None:
+        """The budget; None if nothing was measured."""
+        return self.ledger
 
     def write(
         self,
@@ -344,6 +341,32 @@ def standard_errors(table: Any, budget: Mapping[str, Any] | None) -> str:
     if "standard_error" in table:
         return KNOWN
     return NOT_KNOWN_AT_ALL if budget is None else NOT_KNOWN
+
+
+def derived(
+    table: Table,
+    ledger: Ledger | None,
+    settings: Mapping[str, Any],
+    holds: Mapping[str, bool | None],
+    proved: bool,
+) -> dict[str, Any]:
+    """The entries of a manifest that follow from the table and from the others.
+
+    - ledger: None if nothing was measured.
+    - holds: the properties of the counts.
+    - proved: whether all steps are.
+    """
+    from hierdp.record.cautions import cautions
+
+    budget = None if ledger is None else _with_deviations(ledger.as_dict(), ledger)
+    return {
+        "warning": None if ledger is None or ledger.private else WARNING,
+        "cautions": [] if ledger is None else cautions(table, ledger, settings),
+        "budget": budget,
+        "holds": dict(holds),
+        "standard_errors": standard_errors(table, budget),
+        "all_proved_optimal": proved,
+    }
 
 
 def write_proofs(release: Release, into: Path) -> None:
