@@ -20,7 +20,7 @@ from hierdp.cli.axes import (
     planned_axis_flags,
     sizes_of,
 )
-from hierdp.cli.common import columns, exact_number
+from hierdp.cli.common import columns, exact_number, number
 from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
 from hierdp.mechanisms.option import Keyword
 
@@ -141,6 +141,11 @@ def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {keyword.name: None if text is None else columns(text)}
 
 
+def _column_or_number(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = given[keyword.name]
+    return {keyword.name: None if text is None else number(text)}
+
+
 def _planned_flags(_: Keyword, text: str) -> list[click.Option]:
     found = region_flags()
     found[0].help = f"{text} One of the next three flags says how to read TABLE."
@@ -243,6 +248,7 @@ FORMS: dict[str | None, Form] = {
     "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "columns": Form(_one_text, _columns),
+    "column or number": Form(_one_text, _column_or_number),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
     "in levels": Form(lambda *_: [], lambda *_: {}),
     "planned regions": Form(_planned_flags, _planned_regions),

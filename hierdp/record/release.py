@@ -61,8 +61,8 @@ class Release:
         Name of the method, as in the paper.
     counts : DataFrame or SizeTable
         The released counts, in a column `count` or, for groups by region and size, `groups`; see `table`.
-    ledger : Ledger
-        The budget, the neighbouring relation, every measurement.
+    budget : Ledger, optional
+        The budget, the neighbouring relation, every measurement; None if nothing was measured.
     steps : Spool
         Every post-processing problem with its proved answer, as a sequence of `Step`; a large release keeps
         only their number, their results and the file of answers.
@@ -92,7 +92,7 @@ class Release:
 
     mechanism: str
     counts: Table
-    ledger: Ledger
+    budget: Ledger | None
     steps: Spool
     settings: Mapping[str, Any] = field(default_factory=dict)
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
@@ -105,6 +105,16 @@ class Release:
     ends: Ends | None = None
     intervals: Mapping[str, Any] | None = None
     own_mechanism: Mapping[str, str | None] | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The budget.
+
+        Raises `InputError` if nothing was measured.
+        """
+        if self.budget is None:
+            raise InputError(f"{self.mechanism} has no budget: nothing was measured")
+        return self.budget
 
     @property
     def with_ends(self) -> Table:
@@ -121,9 +131,11 @@ class Release:
         return map(plain, laid_out(self.with_ends).parts())
 
     def __repr__(self) -> str:
-        spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
+        budget, spent, private = self.budget, "nothing measured", ""
+        if budget is not None:
+            spent = f"ε = {budget.epsilon:g}" + (f", δ = {budget.delta:g}" if budget.delta else "")
+            private = "" if budget.private else "; simulated noise: NOT private"
         proved, solved = count_proved(line.line for line in self.proved)
-        private = "" if self.ledger.private else "; simulated noise: NOT private"
         steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Release({self.mechanism}: {len(self.counts):,} rows, {spent}, {steps}{private})"
 
@@ -165,7 +177,7 @@ class Release:
         """Warnings about numbers that promise little; see `hierdp.record.cautions`."""
         from hierdp.record.cautions import cautions
 
-        return cautions(self.counts, self.ledger, self.settings)
+        return [] if self.budget is None else cautions(self.counts, self.budget, self.settings)
 
     def manifest(
         self,
@@ -193,7 +205,7 @@ class Release:
             "csv_safe": csv_safe,
             "versions": {"python": platform.python_version(), **dict(versions())},
         }
-        entries = given | derived(self.counts, self._measured, self.settings, self.holds, proved)
+        entries = given | derived(self.counts, self.budget, self.settings, self.holds, proved)
         return {
             **{name: entries[name] for name in ENTRIES if name != "versions"},
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
@@ -205,11 +217,6 @@ class Release:
             **({} if self.own_mechanism is None else {"own_mechanism": dict(self.own_mechanism)}),
             "versions": entries["versions"],
         }
-
-    @property
-    def _measured(self) -> Ledger | None:
-        """The budget; None if nothing was measured."""
-        return self.ledger
 
     def write(
         self,

@@ -15,7 +15,7 @@ from hierdp.cli.forms import FORMS, arguments_of, flags_of
 from hierdp.cli.release import shared
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import Keyword, Option, check_options, documented, keywords_of
-from hierdp.mechanisms.registry import PACKAGES
+from hierdp.mechanisms.registry import PACKAGES, REPAIR
 
 KEYWORDS = {name: mechanism.keywords for name, mechanism in MECHANISMS.items()}
 EACH = [(name, keyword) for name, keywords in KEYWORDS.items() for keyword in keywords]
@@ -101,7 +101,8 @@ def test_python_takes_what_is_declared(mechanism):
 
 def test_every_form_is_known():
     planned = [mechanism.planning_keywords for mechanism in MECHANISMS.values()]
-    forms = {one.option.form for keywords in (*KEYWORDS.values(), *planned) for one in keywords.values()}
+    declared = *KEYWORDS.values(), *planned, REPAIR.keywords
+    forms = {keyword.option.form for keywords in declared for keyword in keywords.values()}
     assert forms - {None} == set(FORMS)
 
 

@@ -318,7 +318,7 @@ def test_repairs_of_random_hierarchies_are_proved_and_follow_from_their_steps(se
     for method, options in METHODS.items():
         if options.whole_only and seed % 2:
             continue
-        for fixed in ([], ["root"]) if options.fixed else ([],):
+        for fixed in ([], ["root"]) if "fixed" in options.takes else ([],):
             made = repair(full, **columns, standard_error="se", method=method, fixed=fixed)
             found = verdicts(made, tmp_path / "out")
             assert not [line for line in found.values() if line.verdict == FAILS]
