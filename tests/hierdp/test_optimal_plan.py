@@ -18,7 +18,7 @@ from hierdp.cli.app import main
 from hierdp.cli.plan import toml_of
 from hierdp.errors import InputError
 from hierdp.mechanisms.expected import regions_of
-from hierdp.mechanisms.tabulation.budget import Unit
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON
 from hierdp.mechanisms.tabulation.optimal import optimal
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -120,7 +120,7 @@ def test_no_grid_of_splits_of_recoded_queries_has_less(method):
     Joint learns the same from either level, TopDown needs the root's.
     """
     queries = Queries(plan_of({**RECODED, "queries": ["broad", "other", "detailed"]}))
-    places, unit = regions_of(["state=1"]), Unit()
+    places, unit = regions_of(["state=1"]), ONE_PERSON
     found = optimal(method, queries, places, unit, 0.1, ["root:broad", "root:other*age=2"], False)
     assert found.proof.objective * (1 - 1e-2) <= found.proof.bound <= found.proof.objective
 
@@ -150,7 +150,7 @@ def test_recodes_that_distinguish_too_much_are_refused():
         "queries": ["c", "d", "detailed"],
     }))  # fmt: skip
     with pytest.raises(InputError, match="distinguish too many categories"):
-        optimal("TopDown", queries, regions_of(LEVELS), Unit(), 0.1, ["state:c"], False)
+        optimal("TopDown", queries, regions_of(LEVELS), ONE_PERSON, 0.1, ["state:c"], False)
 
 
 def share(entries, level, query):
@@ -162,7 +162,7 @@ def test_the_gap_is_small_and_proved():
     queries = Queries(plan_of({"attributes": {"a": list("123"), "b": list("12")}}))
     places = regions_of(LEVELS)
     for method in ("GLS", "TopDown"):
-        found = optimal(method, queries, places, Unit(), 0.1, ["state:a", "county:detailed"], False)
+        found = optimal(method, queries, places, ONE_PERSON, 0.1, ["state:a", "county:detailed"], False)
         assert found.proof.objective * (1 - 0.01) <= found.proof.bound <= found.proof.objective
         assert found.given > found.proof.objective
         plan_of(queries.plan.as_dict() | found.shares).check_levels(places.levels)
@@ -182,7 +182,7 @@ def test_the_gap_is_small_and_proved():
 def test_targets_that_say_nothing_are_named(targets, message):
     queries = Queries(plan_of({"attributes": {"a": list("123"), "b": list("12")}}))
     with pytest.raises(InputError, match=message):
-        optimal("GLS", queries, regions_of(LEVELS), Unit(), 0.1, targets, False)
+        optimal("GLS", queries, regions_of(LEVELS), ONE_PERSON, 0.1, targets, False)
 
 
 def test_a_release_runs_an_optimal_plan(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, public_tables
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.tabulation import methods
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, relation_of, shares
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
 from hierdp.mechanisms.tabulation.contradiction import explaining
 from hierdp.mechanisms.tabulation.expected import PlannedTabulation
@@ -254,12 +254,7 @@ class Tabulation(Mechanism[PublicTables]):
         )
         if self.plan is None and self.attributes is None:
             return unit
-        return replace(unit, relation=Unit(self.bounded, unit.rows).neighbours(self.whole_plan.invariants))
-
-    @property
-    def persons(self) -> Unit:
-        """The same, as queries take it."""
-        return Unit(self.bounded, self.unit.rows)
+        return replace(unit, relation=relation_of(unit, self.whole_plan.invariants))
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
@@ -308,14 +303,14 @@ class Tabulation(Mechanism[PublicTables]):
 
     def refuse_unfit(self, queries: Queries, levels: Sequence[str], regions: int | None) -> None:
         """Refuse a plan that the method does not take, or does not use."""
-        measured = shares(queries, levels, self.persons)
+        measured = shares(queries, levels, self.unit)
         settings_for(self.method, queries, levels, measured, regions)
         refuse_unused(self.method, queries, measured)
 
     def check_measured(self, settings: Mapping[str, Any]) -> None:
         """See `Mechanism`."""
         queries = Queries(self.whole_plan)
-        refuse_unused(self.method, queries, shares(queries, settings["levels"], self.persons))
+        refuse_unused(self.method, queries, shares(queries, settings["levels"], self.unit))
 
     def read(self, source: Any) -> CrossTable:
         """See `Mechanism`."""
@@ -358,23 +353,23 @@ class Tabulation(Mechanism[PublicTables]):
 
     def queries_of(self, facts: PublicTables, allowed: Allowed) -> list[Query]:
         """See `Mechanism`."""
-        return [query for _, query in level_queries(facts.queries, facts.places, self.persons, allowed.loss)]
+        return [query for _, query in level_queries(facts.queries, facts.places, self.unit, allowed.loss)]
 
     def run(
         self, facts: PublicTables, allowed: Allowed, measure: Measure, solve: Solving
     ) -> tuple[DataFrame, dict[str, Any]]:
         """See `Mechanism`: measure every level, then make the noisy answers into tables."""
-        queries, places, persons = facts.queries, facts.places, self.persons
-        how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, persons))
+        queries, places, unit = facts.queries, facts.places, self.unit
+        how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, unit))
         how = replace(how, together=facts.together)
-        noisy = noisy_answers(queries, places, persons, allowed.loss, measure)
+        noisy = noisy_answers(queries, places, unit, allowed.loss, measure)
         assert facts.constraints is not None
         counts, errors = methods.METHODS[self.method](noisy, facts.constraints, how, solve)
         return table_of(queries, places, counts, errors), {
             "levels": list(places.levels),
             "plan": queries.plan.as_dict(),
             **({"total": int(np.rint(counts[0].sum()))} if self.bounded else {}),
-            **({} if persons.rows == 1 else {"rows_a_person": persons.rows}),
+            **({} if unit.rows == 1 else {"rows_a_person": unit.rows}),
             **({} if self.backend is None else {"backend": self.backend}),
             **({TOGETHER: facts.together} if facts.together else {}),
         }
@@ -396,7 +391,7 @@ def tabulate(
     delta: float,
     noise: Noise | None = None,
     method: str = "TopDown",
-    unit: Unit = ONE_PERSON,
+    unit: PrivacyUnit = ONE_PERSON,
     solver: SolverOptions | None = None,
     person: str | None = None,
 ) -> Release:
@@ -410,7 +405,7 @@ def tabulate(
     if person is not None or unit.rows > 1:
         persons = {"person": person or "a person", "rows_per_person": unit.rows}
     mechanism = Tabulation(
-        epsilon=epsilon, delta=delta, plan=plan, method=method, bounded=unit.bounded,
+        epsilon=epsilon, delta=delta, plan=plan, method=method, bounded=unit.replaced,
         backend=solver.backend, time_limit=solver.time_limit, **persons,
     )  # fmt: skip
     return release_counts(mechanism, data, noise).taking_as_public(**mechanism.published_answers)
