@@ -130,7 +130,7 @@ def test_no_grid_of_splits_of_recoded_queries_has_less(method):
     asked, weight = wanted.matrix.toarray(), np.repeat([1 / 2, 2 / 6], [2, 6])
 
     def cost(split):  # by least squares with the total known: a large weight stands for its exactness
-        scale = np.repeat(split, np.diff(start)) * 0.1 * 2 / unit.squared_sensitivity
+        scale = np.repeat(split, np.diff(start)) * 0.1 * 2 / unit.squared_sensitivity()
         information = (matrix.T * scale) @ matrix + 1e9 * np.ones((12, 12))
         return float(weight @ np.einsum("ij,jk,ik->i", asked, np.linalg.inv(information), asked))
 
@@ -371,9 +371,8 @@ def test_a_plan_of_shares_is_written_and_released(tmp_path):
         spent = json.loads((tmp_path / mechanism / "manifest.json").read_text())["budget"]["spends"]
         assert [one["epsilon"] for one in spent] == pytest.approx([0.25, 0.25, 0.5])
         assert [line for line in check(tmp_path / mechanism) if line.verdict == "FAILS"] == []
-        assert "--share or --plan, not both" in CliRunner().invoke(main, [*words, "--share", "1"]).output
     (tmp_path / "optimal.toml").write_text("attributes = 3")
-    assert "a list shares" in " ".join(CliRunner().invoke(main, words).output.replace("`", "").split())
+    assert "no option 'attributes'" in CliRunner().invoke(main, words).output
 
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
