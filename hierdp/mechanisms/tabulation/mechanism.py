@@ -48,9 +48,9 @@ from models.arithmetic.arrays import Ints
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TOGETHER, CELLS = "cells_of_a_step", 30_000
-"""A setting of releases whose steps have several families, and its value. By a chosen or limited solver, each
-family has a step."""
+CELLS = 30_000
+"""Families with up to so many cells in all are one step of the fast paths. By a chosen solver, each is a step
+of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +59,11 @@ class PublicTables:
 
     - constraints: invariants, bounds and structural zeros; of tables with a public total, that total, too.
       None in questions about intervals.
-    - together: families with up to this many cells in all are one step.
     """
 
     places: Hierarchy
     queries: Queries
     constraints: Constraints | None = None
-    together: int = 0
 
 
 @documented
@@ -204,7 +202,6 @@ class Tabulation(Mechanism[PublicTables]):
     SETTINGS: ClassVar = ("plan", "backend")
     BY_ROW: ClassVar = False
     OF_THE_REPAIR: ClassVar = ("backend", "time_limit")
-    FOLLOWS: ClassVar = (TOGETHER,)
     MOST_IN_MEMORY: ClassVar = 400_000
     MOST_SIMULATED: ClassVar = 10_000
     PLANNED: ClassVar = PlannedTabulation
@@ -264,15 +261,6 @@ class Tabulation(Mechanism[PublicTables]):
         if rows > 1:
             unit |= {"person": "a person", "rows_per_person": rows}
         return super().of(manifest, **{**unit, **changes})
-
-    @property
-    def together(self) -> int:
-        """How many cells a step may have: those of one family, if a solver is chosen, or limited in time."""
-        return CELLS if self.method in ("TopDown", "BlueDown") and self.solver == SolverOptions() else 0
-
-    def settings(self) -> dict[str, Any]:
-        """See `Mechanism`."""
-        return {**super().settings(), **({TOGETHER: self.together} if self.together else {})}
 
     def lists(self) -> Public:
         """See `Mechanism`."""
@@ -334,14 +322,14 @@ class Tabulation(Mechanism[PublicTables]):
         true = _by_level(places, data.counts)
         constraints = constraints_of(queries, places, true, self.bounded)
         refuse_dead_ends(self.method, queries.workload, constraints, places)
-        return PublicTables(places, queries, constraints, self.together), true
+        return PublicTables(places, queries, constraints), true
 
     def facts_of(self, manifest: Mapping[str, Any], regions: Regions, table: Any) -> PublicTables:
         """See `Mechanism`; the invariants are those of the table, which publishes them."""
         (places,), queries, constraints = regions.values(), Queries(self.whole_plan), None
         if table is not None:
             constraints = constraints_of(queries, places, counts_in(table, queries, places), self.bounded)
-        return PublicTables(places, queries, constraints, manifest["settings"].get(TOGETHER, 0))
+        return PublicTables(places, queries, constraints)
 
     def regions_of(self, facts: PublicTables) -> Regions:
         """See `Mechanism`."""
@@ -361,7 +349,7 @@ class Tabulation(Mechanism[PublicTables]):
         """See `Mechanism`: measure every level, then make the noisy answers into tables."""
         queries, places, unit = facts.queries, facts.places, self.unit
         how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, unit))
-        how = replace(how, together=facts.together)
+        how = replace(how, together=CELLS if self.backend is None else 0)
         noisy = noisy_answers(queries, places, unit, allowed.loss, measure)
         assert facts.constraints is not None
         counts, errors = methods.METHODS[self.method](noisy, facts.constraints, how, solve)
@@ -371,7 +359,6 @@ class Tabulation(Mechanism[PublicTables]):
             **({"total": int(np.rint(counts[0].sum()))} if self.bounded else {}),
             **({} if unit.rows == 1 else {"rows_a_person": unit.rows}),
             **({} if self.backend is None else {"backend": self.backend}),
-            **({TOGETHER: facts.together} if facts.together else {}),
         }
 
     def explaining(self) -> AbstractContextManager[Any]:
