@@ -171,9 +171,9 @@ class MechanismInfo:
         return int(self.kind.MOST_SIMULATED)
 
     @property
-    def released_again(self) -> Any:
+    def bootstrap(self) -> Any:
         """The function that takes a release's counts as the truth and releases them again; or None."""
-        return partial(self._generic.release_again, self.kind) if self.most_simulated else None
+        return partial(self._generic.bootstrap, self.kind) if self.most_simulated else None
 
     @property
     def bounds(self) -> Any:

@@ -498,7 +498,7 @@ def other_method(
     return mechanism.method, {**kept, **mechanism.settings()}, mechanism.solving
 
 
-def release_again(
+def bootstrap(
     kind: type[Mechanism[Any]], table: Any, manifest: Mapping[str, Any], regions: Regions, noise: Noise
 ) -> Any:
     """The table of a second release, whose true counts are the released ones; by the default solver."""
