@@ -557,8 +557,13 @@ def milp(
     """
 
     def is_one(part: Any) -> bool:
-        """Whether this is one constraint, and not a sequence of them."""
-        return hasattr(part, "A") or (len(part) in (2, 3) and np.ndim(_dense(part[0])) == 2)
+        """Whether this is one constraint, and not a sequence of them: SciPy tries the first."""
+        if hasattr(part, "A") or len(part) not in (2, 3) or hasattr(part[0], "lb"):
+            return hasattr(part, "A")
+        try:
+            return np.asarray(_dense(part[0]), float).ndim in (1, 2)
+        except (TypeError, ValueError):  # the first of several, with a matrix and sides
+            return False
 
     def triple(part: Any) -> tuple[Any, Any, Any]:
         A, low, high = (part.A, part.lb, part.ub) if hasattr(part, "A") else (*part, INFINITY)[:3]
@@ -643,6 +648,8 @@ def reconciliation(
     variance = door.in_floats("variance", variance)
     if variance.ndim == 2 and not (variance.shape == (n, n) and np.array_equal(variance, variance.T)):
         raise ValueError(f"a matrix of covariances must be symmetric, of shape {(n, n)}")
+    if variance.ndim < 2 and (variance <= 0).any():
+        raise ValueError(f"variance has {variance.min()}: variances must be positive")
     if not np.array_equal(S[n - m :], np.eye(m)):
         raise ValueError("the last rows of S must be the identity: the bottom series themselves")
     joint = variance.ndim == 2

@@ -86,9 +86,10 @@ def kept(name: str, values: Any) -> Array:
 
 def _is_frozen(values: Any) -> bool:
     """Whether this is an array of int64 or floats to which nobody can write."""
-    if type(values) is np.ndarray and values.dtype in (np.int64, np.float64) and not values.flags.writeable:
+    if type(values) is np.ndarray and values.dtype in (np.int64, np.float64):
         owner = values if values.base is None else values.base
-        return type(owner) is np.ndarray and not owner.flags.writeable and owner.base is None
+        if type(owner) is np.ndarray and owner.base is None and not owner.flags.writeable:
+            return not values.flags.writeable
     return False
 
 
