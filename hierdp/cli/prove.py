@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +38,9 @@ def prove(problem: Path, solution: Path, time_limit: float, save: Path | None) -
     constraints and bound are then computed in whole numbers and fractions, so the proof does not depend on
     any solver. Whole variables may leave a gap that no prices close.
 
+    SOLUTION may also be a VIPR certificate (.vipr) of any make: its steps are checked, and its objective and
+    constraints must be those of PROBLEM.
+
     Exit status 0 if the answer is proved, 1 if it is not, 2 if a file cannot be read.
 
     \b
@@ -49,6 +52,11 @@ def prove(problem: Path, solution: Path, time_limit: float, save: Path | None) -
 
     screen = console()
     program, notes = _read(problem)
+    if solution.suffix.lower() == ".vipr":
+        if save is not None:
+            raise InputError(f"{solution} is a certificate already: leave out --save")
+        _certified(screen, program, solution)
+        return
     answer = read_answer(solution)
     if not answer.answered:
         said = f"it says {answer.claim!r}" if answer.claim else "it has no values"
@@ -73,13 +81,34 @@ def prove(problem: Path, solution: Path, time_limit: float, save: Path | None) -
     if proof.bound is None:
         screen.print(f"{proof.reason[0].upper()}{proof.reason[1:]}.", style=WARNING)
         sys.exit(1)
-    screen.print(f"Objective  {float(program.objective(proof.objective)):.12g}")
-    screen.print(f"Bound      {float(program.objective(proof.bound)):.12g}")
-    if proof.optimal:
+    _show(screen, program, proof.objective, proof.bound, proof.optimal)
+
+
+def _show(screen: Any, program: FileProgram, objective: Number, bound: Number, optimal: bool) -> None:
+    """Print both ends in the file's sense, and the verdict; exit with 1 if it is not proved."""
+    screen.print(f"Objective  {float(program.objective(objective)):.12g}")
+    screen.print(f"Bound      {float(program.objective(bound)):.12g}")
+    if optimal:
         screen.print("Proved: no feasible answer is better.")
         return
-    screen.print(f"Not proved: the gap is {float(proof.gap or 0):.6g}.", style=WARNING)
+    screen.print(f"Not proved: the gap is {float(objective - bound):.6g}.", style=WARNING)
     sys.exit(1)
+
+
+def _certified(screen: Any, program: FileProgram, certificate: Path) -> None:
+    """Print what a VIPR certificate of any make proves about the program of a file."""
+    from models.programs.terms import INFINITY
+    from models.witnesses.read_vipr import check_vipr
+
+    try:
+        lower, upper = check_vipr(certificate, program.program())
+    except (ValueError, OSError) as wrong:
+        screen.print(f"Not proved: {certificate}: {wrong}.", style=WARNING)
+        sys.exit(1)
+    if lower == INFINITY:
+        screen.print("Proved: no answer is feasible.")
+        return
+    _show(screen, program, upper, lower, lower == upper)
 
 
 def _some(names: Sequence[str]) -> str:
