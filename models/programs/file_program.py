@@ -86,14 +86,25 @@ def half(value: Number) -> Number:
 class FileProgram:
     """Minimize or maximize ``Σ square·v² + cost·v + constant`` with rows and bounds, as a file has them.
 
-    Numbers are int or Fraction; missing bounds and sides are infinite floats. A reader fills the lists.
+    Numbers are int or Fraction; missing bounds and sides are infinite floats.
 
-    - columns, rows, lists of str: the names as the file has them.
-    - cost, square, lower, upper, integer: of each column.
-    - least, most: the sides of each row.
-    - entries: ``{(row, column): coefficient}``, by position.
-    - binary, list of str: whole columns without bounds, which count as 0 or 1.
-    - beyond, str: what of its objective HiGHS 1.16 is known to misread; empty if there is nothing.
+    Attributes
+    ----------
+    name : str
+    maximize : bool
+    constant : int or Fraction
+    columns, rows : list of str
+        The names as the file has them.
+    cost, square, lower, upper, integer : list
+        A number, or a flag, of each column.
+    least, most : list
+        The sides of each row.
+    entries : dict
+        ``{(row, column): coefficient}``, by position.
+    binary : list of str
+        Whole columns without bounds, which count as 0 or 1.
+    beyond : str
+        What of its objective HiGHS 1.16 is known to misread; empty if there is nothing.
     """
 
     name: str = ""
