@@ -109,7 +109,7 @@ def read_parents(
 
 
 def read_hrc(path: str | Path, root: str = "all", root_level: str = "root") -> Hierarchy:
-    """The hierarchy in an ``.hrc`` file of τ-ARGUS or sdcTable: a code a line, after an @ for each level above.
+    """The hierarchy in an ``.hrc`` file of τ-ARGUS or sdcTable: a code a line, with an @ for each level.
 
     Parameters
     ----------

@@ -330,6 +330,7 @@ def test_data_have_one_account(table, monkeypatch):
 
 
 NO_TABLE = {
+    "plan_file",
     *("release", "account", "file", "sign", "public_key", "export", "out", "plan_out", "resume", "save"),
     *("answers", "problems", "results", "solver", "data", "test_set", "folder", "archive", "problem"),
     *("solution", "replayed", "plan", "labels"),
