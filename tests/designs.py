@@ -279,6 +279,12 @@ def _repairs() -> Iterator[Design]:
         **{f"repair {one.name}": {"method": one.name} for one in REPAIR.methods},
         "repair with a fixed root": {"fixed": ["root"], "window": 9, "method": "hierarchy-qip"},
         "repair of several days": {"by": ["day"], "method": "whole", "root": "land", "root_level": "country"},
+        "repair by a law": {
+            "standard_error": None,
+            "scale": "se",
+            "law": "Laplace",
+            "method": "least-squares",
+        },
     }
     named = {"levels": ["state", "town"], "count": "n", "standard_error": "se"}
     for name, more in cases.items():

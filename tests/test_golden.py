@@ -1,11 +1,9 @@
 """What the packages give is what the golden record says, and it is of every option."""
 
 from dataclasses import replace
-from inspect import signature
 
 import pytest
 
-from hierdp import repair
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.clustering.dawa import WORKLOADS
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
@@ -49,7 +47,7 @@ def designs_of(mechanism):
 def options_of(mechanism):
     """Names of options that change a release, with the values of those that have a few."""
     if mechanism == REPAIR.name:
-        options = {name: () for name in signature(repair).parameters if name != "source"}
+        options = dict.fromkeys(REPAIR.keywords, ())
         return options | {"method": [one.name for one in REPAIR.methods]}
     keywords = MECHANISMS[mechanism].keywords.values()
     options = {one.name: one.choices or WORDS.get(one.name, ()) for one in keywords}

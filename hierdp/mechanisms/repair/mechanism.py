@@ -126,11 +126,15 @@ class Repair(Mechanism[InputCounts]):
         """See `Mechanism`."""
         if not isinstance(self.window, int | None) or isinstance(self.window, bool):
             raise InputError(f"`window` is {self.window!r}: it must be a whole number, 0 or more")
-        takes = self.chosen.takes
         for name, what in (("fixed", "fixed levels"), ("window", "window")):
-            if getattr(self, name) not in ((), [], None) and name not in takes:
-                able = [method for method in METHODS if name in METHODS[method].takes]
+            able = [method for method in METHODS if name in METHODS[method].takes]
+            if (
+                getattr(self, name) not in ((), [], None)
+                and self.method in METHODS
+                and self.method not in able
+            ):
                 raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave `{name}` out")
+        self.chosen  # noqa: B018
         if self.law is not None and self.scale is None:
             raise InputError("`law` says what `scale` means; give `scale` as well")
 
