@@ -382,7 +382,7 @@ def _weights(model: BlockInference) -> Any:
 
 def _again(made: Release, seed: int) -> Any:
     mechanism: Any = released_by(made.mechanism)
-    return mechanism.released_again(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
+    return mechanism.bootstrap(made.table, made.manifest(), made.regions, SimulatedNoise(seed))
 
 
 SETS = {

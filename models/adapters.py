@@ -24,11 +24,13 @@ from numpy.typing import ArrayLike
 
 from models.arithmetic import door, exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
+from models.arithmetic.arrays import Array, Flags
 from models.change_points import ChangePoints
 from models.claim import Claim
 from models.clustering import Clustering
 from models.isotonic import Isotonic
 from models.min_cost_flow import MinCostFlow
+from models.programs import linear
 from models.programs.program import Program
 from models.programs.terms import INFINITY, Block, Rows, Term
 from models.runs import marks_of
@@ -441,30 +443,23 @@ def linear_program(
     >>> prove(claim.model, claim.x).optimal
     True
     """
-    matrix = door.sparse("A", A)
-    columns = matrix.shape[1]
+    columns = np.shape(A)[-1] if np.ndim(A) or scipy.sparse.issparse(A) else 0
     whole = np.broadcast_to(np.asarray(integer, bool), columns)
-    x = door.numbers("x", x, (columns,))
+    program = linear.linear_program("linear program", c, A, lower, upper, bounds, whole, squares)
+    return Claim(program, rounded_answer(door.numbers("x", x, (columns,)), whole))
+
+
+def rounded_answer(x: Array, whole: Flags) -> Array:
+    """An answer whose whole variables are whole numbers where they were within 10⁻⁶ of these."""
+    if x.dtype == object:
+        near = [round(value) if is_whole else value for value, is_whole in zip(x, whole, strict=True)]
+        far = [abs(a - b) > FEASIBILITY_TOLERANCE for a, b in zip(x, near, strict=True)]
+        return exact.objects((a if off else b for a, b, off in zip(x, near, far, strict=True)), x.shape)
     if x.dtype.kind == "f":
         x = np.where(whole & (np.abs(x - np.rint(x)) <= FEASIBILITY_TOLERANCE), np.rint(x), x)
         whole_answer = whole.all() and np.array_equal(x, np.rint(x))
         x = x.astype(np.int64) if whole_answer and np.abs(x).max(initial=0) < 2**62 else x
-    names = ("the lower bounds", "the upper bounds")
-    low, high = (np.broadcast_to(door.sides(*side), columns) for side in zip(names, bounds, strict=True))
-    # Blocks are whole or not as a whole: one for each stretch of variables of a kind.
-    cuts = [0, *(1 + np.flatnonzero(whole[1:] != whole[:-1])).tolist(), columns]
-    blocks = [
-        Block(f"x{k}" if k else "x", (b - a,), low[a:b], high[a:b], bool(whole[a]))
-        for k, (a, b) in enumerate(pairwise(cuts))
-        if b > a
-    ]
-    c, squares = (
-        np.broadcast_to(door.numbers(name, part), columns) for name, part in (("c", c), ("squares", squares))
-    )
-    terms, bent = [Term("linear", np.arange(columns), c)], np.flatnonzero(squares)
-    if bent.size:
-        terms.append(Term("quadratic", bent, squares[bent]))
-    return Claim(Program("linear program", blocks, [Rows("A", matrix, lower, upper)], terms), x)
+    return x
 
 
 def linprog(
@@ -562,8 +557,13 @@ def milp(
     """
 
     def is_one(part: Any) -> bool:
-        """Whether this is one constraint, and not a sequence of them."""
-        return hasattr(part, "A") or (len(part) in (2, 3) and np.ndim(_dense(part[0])) == 2)
+        """Whether this is one constraint, and not a sequence of them: SciPy tries the first."""
+        if hasattr(part, "A") or len(part) not in (2, 3) or hasattr(part[0], "lb"):
+            return hasattr(part, "A")
+        try:
+            return np.asarray(_dense(part[0]), float).ndim in (1, 2)
+        except (TypeError, ValueError):  # the first of several, with a matrix and sides
+            return False
 
     def triple(part: Any) -> tuple[Any, Any, Any]:
         A, low, high = (part.A, part.lb, part.ub) if hasattr(part, "A") else (*part, INFINITY)[:3]
@@ -648,6 +648,8 @@ def reconciliation(
     variance = door.in_floats("variance", variance)
     if variance.ndim == 2 and not (variance.shape == (n, n) and np.array_equal(variance, variance.T)):
         raise ValueError(f"a matrix of covariances must be symmetric, of shape {(n, n)}")
+    if variance.ndim < 2 and (variance <= 0).any():
+        raise ValueError(f"variance has {variance.min()}: variances must be positive")
     if not np.array_equal(S[n - m :], np.eye(m)):
         raise ValueError("the last rows of S must be the identity: the bottom series themselves")
     joint = variance.ndim == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import fields
+from dataclasses import Field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,14 +80,18 @@ def packed(model: Model, answer: Any = None, witness: Witness | None = None) -> 
     arrays: dict[str, Any] = {}
     data: Any = model
     for field in fields(data):
-        later = "later" in field.metadata and getattr(model, field.name) is None
-        if field.init and not later:  # the others are computed from these
+        if field.init and not _is_later(field, data):  # the others are computed from these
             shapes[field.name] = _put(getattr(model, field.name), field.name, arrays)
     about: dict[str, Any] = {"model": type(model).__name__, "fields": shapes}
     if answer is not None:
         about |= _put_answer(np.asarray(answer), witness, arrays)
     arrays[ABOUT] = np.array(json.dumps(about))
     return arrays
+
+
+def _is_later(field: Field[Any], held: Any) -> bool:
+    """Whether files do not have a field, as it is None."""
+    return "later" in field.metadata and getattr(held, field.name) is None
 
 
 def packed_answer(answer: Any, witness: Witness | None = None) -> dict[str, Any]:
@@ -209,7 +213,7 @@ def _put(value: Any, name: str, arrays: dict[str, Any]) -> Any:
             [_put(part, f"{name}.{k}", arrays) for k, part in enumerate((value.shape, value.queries))],
         ]
     if isinstance(value, Block | Rows | Term):
-        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init and not _is_later(f, value)}
         return [
             type(value).__name__,
             {part: _put(one, f"{name}.{part}", arrays) for part, one in held.items()},

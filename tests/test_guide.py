@@ -158,8 +158,10 @@ def neighbours():
         },
         "tabulation": {
             "": budget.REPLACED,
-            "--unbounded": budget.Unit(bounded=False).neighbours([]),
-            "--unbounded --person … --rows-per-person 3": budget.Unit(bounded=False, rows=3).neighbours([]),
+            "--unbounded": budget.relation_of(budget.person_unit(False), []),
+            "--unbounded --person … --rows-per-person 3": budget.relation_of(
+                budget.person_unit(False, 3), []
+            ),
         },
     }
     yield "| `hierdp release` | guarantee | neighbouring tables: |"

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from hierdp.bench import cbf, manifest
 from hierdp.bench.no_optimum import refutation
 from hierdp.bench.point import cost
-from hierdp.bench.reading import difference, read_plainly, readers
+from hierdp.bench.reading import difference, readers
 from hierdp.errors import InputError
 from hierdp.execution import folder as folders
 from hierdp.execution import progress
 from models.arithmetic.exact import Number
 from models.instances import load_instance
+from models.programs.read import read_program
 from models.programs.texts import Stated, stated
 
 SUFFIX = ".tar.gz"
@@ -142,7 +143,7 @@ def _verified(entry: dict[str, Any], folder: Path) -> Verified:
         words = [line.split() for line in at.read_text(encoding="ascii").splitlines()[1:]]
         values = [float(value) for _, value in words]
         if texts:
-            made = read_plainly(folder / f"{name}.mps")
+            made = read_program(folder / f"{name}.mps").stated()
             if [word for word, _ in words] != made.columns:
                 return Verified(name, "wrong", f"{at.name} does not list the columns of the .mps")
             found = cost(made, [Fraction(value) for value in values])
@@ -158,7 +159,7 @@ def _verified(entry: dict[str, Any], folder: Path) -> Verified:
 def _without_optimum(entry: dict[str, Any], folder: Path, texts: list[Path]) -> Verified:
     """Check the proof that there is no optimum against the text itself."""
     name = str(entry["name"])
-    made = read_plainly(folder / f"{name}.mps")
+    made = read_program(folder / f"{name}.mps").stated()
     misread = _misread(made, texts)
     if misread:
         return Verified(name, "misread", misread)

@@ -20,12 +20,13 @@ from hierdp.bench.known_optimum import STATED_UP_TO
 from hierdp.bench.no_optimum import row_of
 from hierdp.bench.point import cost
 from hierdp.bench.problems import program_of
-from hierdp.bench.reading import read_plainly
 from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.verification.judge import KnownBounds, judge
+from models.arithmetic import door
 from models.arithmetic.exact import Number
 from models.instances import Instance, load_instance
+from models.programs.read import read_program
 from models.programs.texts import Stated
 from solvers.backends.table import Backend
 from solvers.formulation import Formulation
@@ -160,11 +161,11 @@ def _rows(problems: Any, files: dict[str, Path | None], test_set: Path) -> Itera
                 raise InputError(f"{there} is not the file that the manifest names; write the test set again")
         if one["status"] in ("infeasible", "unbounded"):
             yield _without_optimum(name, answer, one["status"])
-        elif not len(answer.values) and answer.status not in ("infeasible", "unbounded"):
+        elif not answer.answered and answer.status not in ("infeasible", "unbounded"):
             yield Row(name, answer.status or "", "missing", message=f"{path.name} has no answer.")
         else:
             text = test_set / f"{name}.mps"
-            made = read_plainly(text) if text.is_file() else None
+            made = read_program(text).stated() if text.is_file() else None
             try:
                 yield _judged(name, answer, load_instance(test_set / f"{name}.npz"), made)
             except InputError as wrong:
@@ -179,14 +180,14 @@ def _without_optimum(name: str, answer: ReadAnswer, status: str) -> Row:
         known = KnownBounds(infeasible=status == "infeasible", unbounded=status == "unbounded")
         found = judge(Solution(_FILE.name, "", answer.status or "feasible"), known)
         return Row(name, claim, found, message=f"{proved}.")
-    what = "has values, but no status" if len(answer.values) else "has neither"
+    what = "has values, but no status" if answer.answered else "has neither"
     return Row(name, claim, "missing", message=f"{proved}; the file {what}.")
 
 
 def _judged(name: str, answer: ReadAnswer, stored: Instance, made: Stated | None) -> Row:
     known = _known(stored)
     optimum = known.high if known.proved else None
-    values = answer.columns(made.columns) if made is not None and len(answer.values) else None
+    values = answer.columns(made.columns) if made is not None and answer.answered else None
     violation, broken, cost_of_file = None, "", None
     if made is not None and values is not None:
         at = [Fraction(value) for value in values]
@@ -268,12 +269,12 @@ def _known(stored: Instance) -> KnownBounds:
     return KnownBounds(proof.bound, None if proof.bound is None else proof.objective, proof.optimal)
 
 
-def _found(known: Instance, answer: ReadAnswer, values: list[float] | None) -> Solution:
+def _found(known: Instance, answer: ReadAnswer, values: Sequence[Number] | None) -> Solution:
     """The answer of the model, checked as a backend's would be."""
     model: Any = known.model
     small = known.answer is None or known.answer.size <= STATED_UP_TO
     program, status = program_of(model) if small else None, answer.status or "feasible"
-    if not len(answer.values):
+    if not answer.answered:
         return Solution(_FILE.name, "", status, bound=answer.bound, message="the file has no answer")
     if program is None:
         return _unstated(known, answer)
@@ -286,7 +287,7 @@ def _found(known: Instance, answer: ReadAnswer, values: list[float] | None) -> S
             raise InputError(
                 f"it has {len(answer.values):,} values; the answer has {own:,}, the .mps other columns"
             )
-        variables[:own] = answer.values
+        variables[:own] = np.asarray(answer.values, float)
     return checked(
         model, program, Formulation(program), Answer(status, variables, answer.bound), _FILE, 0.0, 0.0
     )
@@ -301,7 +302,9 @@ def _unstated(known: Instance, answer: ReadAnswer) -> Solution:
             f"for a problem with cones, or a large one, give the answer's {count}numbers as a list x, in "
             "JSON or .npy"
         )
-    x = np.asarray(answer.values).reshape(known.answer.shape)
+    x = door.numbers("the answer", answer.values).reshape(known.answer.shape)
+    if x.dtype == object and not all(isinstance(value, int) for value in x.flat):
+        x = x.astype(float)
     if known.answer.dtype.kind in "iu" and x.dtype.kind == "f":
         if np.abs(x - np.rint(x)).max(initial=0.0) > WHOLE_TOLERANCE:
             message = "the answer is not whole, beyond tolerance"

@@ -118,7 +118,7 @@ class Session(session.Session):
             raise NoAnswer("error", str(wrong)) from None
         if found.status in ("infeasible", "unbounded", "time_limit"):
             return Answer(found.status)
-        if not len(found.values) and found.status != "optimal":  # SCIP: "time limit reached", "no solution"
+        if not found.answered:  # SCIP: "time limit reached", "no solution"
             return Answer("time_limit" if found.status else "error", message="the file has no values")
         silent = "" if found.status else "the file makes no claim: it has no line `solution status:`"
         return Answer(found.status or "feasible", np.asarray(values, float), message=silent)

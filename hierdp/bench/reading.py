@@ -1,11 +1,9 @@
-"""Read MPS and LP files back: by a plain reader of this module, by HiGHS, and by Gurobi if it is installed.
-
-Nothing here shares code with `models.programs.texts`, which writes the files.
-"""
+"""Read MPS and LP files by other readers as well: by HiGHS, and by Gurobi if it is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,159 +12,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from models.programs.file_program import FileProgram
+from models.programs.read import read_program, read_text
 from models.programs.texts import CONSTANT, Stated
 from models.programs.write import quiet_highs
 
 Reader = Callable[[Path], Stated]
 
 
-def read_plainly(path: Path) -> Stated:
-    """Read a free-form MPS or an LP of the form that `models.programs.texts` describes.
-
-    Raises
-    ------
-    ValueError
-        If a line of it is not of that form.
-    """
-    lines = path.read_text(encoding="ascii").splitlines()
-    try:
-        return _mps(lines) if path.suffix == ".mps" else _lp(lines)
-    except (IndexError, KeyError) as wrong:
-        raise ValueError(f"{path.name} is not of the form that is written here: {wrong!r}") from None
-
-
-class _Found:
-    """The parts of a program, by name, in the order in which they are read."""
-
-    def __init__(self) -> None:
-        self.name, self.constant = "", 0.0
-        self.cost: dict[str, float] = {}
-        self.square: dict[str, float] = {}
-        self.bounds: dict[str, list[float]] = {}
-        self.whole: set[str] = set()
-        self.sides: dict[str, list[float]] = {}
-        self.entries: list[tuple[str, str, float]] = []
-
-    def column(self, name: str) -> None:
-        self.cost.setdefault(name, 0.0)
-        self.bounds.setdefault(name, [0.0, np.inf])
-
-    def made(self) -> Stated:
-        columns, rows = list(self.cost), list(self.sides)
-        at_column = {name: j for j, name in enumerate(columns)}
-        at_row = {name: i for i, name in enumerate(rows)}
-        kept = [entry for entry in self.entries if entry[2]]
-        places = [at_row[row] for row, _, _ in kept], [at_column[column] for _, column, _ in kept]
-        matrix = sp.csr_matrix(([value for *_, value in kept], places), shape=(len(rows), len(columns)))
-        lower, upper = np.array([self.bounds[name] for name in columns], float).reshape(-1, 2).T
-        least, most = np.array([self.sides[name] for name in rows], float).reshape(-1, 2).T
-        integer = np.array([name in self.whole for name in columns], bool)
-        cost = np.array([*self.cost.values()], float)
-        square = np.array([self.square.get(name, 0.0) for name in columns], float)
-        return Stated(self.name, columns, lower, upper, integer, cost, square, self.constant, rows, matrix,
-                      least, most)  # fmt: skip
-
-
-def _mps(lines: Sequence[str]) -> Stated:
-    found, section, inside = _Found(), "", False
-    kinds: dict[str, str] = {}
-    for line in lines:
-        words = line.split()
-        if not line.startswith(" "):
-            section = words[0]
-            found.name = words[1] if section == "NAME" else found.name
-        elif section == "ROWS":
-            kinds[words[1]] = words[0]
-            if words[0] != "N":
-                found.sides[words[1]] = {"E": [0.0, 0.0], "L": [-np.inf, 0.0], "G": [0.0, np.inf]}[words[0]]
-        elif section == "COLUMNS" and words[1] == "'MARKER'":
-            inside = words[2] == "'INTORG'"
-        elif section == "COLUMNS":
-            found.column(words[0])
-            found.whole |= {words[0]} if inside else set()
-            if kinds[words[1]] == "N":
-                found.cost[words[0]] += float(words[2])
-            else:
-                found.entries.append((words[1], words[0], float(words[2])))
-        elif section == "RHS":
-            kind, side = kinds[words[1]], float(words[2])
-            if kind == "N":
-                found.constant = -side
-            for place in {"E": (0, 1), "L": (1,), "G": (0,), "N": ()}[kind]:
-                found.sides[words[1]][place] = side
-        elif section == "BOUNDS":
-            kind, name = words[0], words[2]
-            low, high = found.bounds[name]
-            value = float(words[3]) if len(words) > 3 else 0.0
-            found.bounds[name] = {
-                "FX": [value, value], "LO": [value, high], "UP": [low, value], "FR": [-np.inf, np.inf],
-                "MI": [-np.inf, high], "PL": [low, np.inf],
-            }[kind]  # fmt: skip
-        elif section == "QUADOBJ":
-            if words[0] != words[1]:
-                raise ValueError(f"a product of two variables: {line}")
-            found.square[words[0]] = float(words[2]) / 2
-        else:
-            raise ValueError(f"a line in the section {section!r}: {line}")
-    return found.made()
-
-
-def _lp(lines: Sequence[str]) -> Stated:
-    parts: dict[str, list[str]] = {
-        name: [] for name in ("", "minimize", "subject to", "bounds", "general", "end")
-    }
-    found, section = _Found(), ""
-    for line in lines:
-        if line in parts:
-            section = line
-        elif not line.startswith("\\"):
-            parts[section].append(line)
-    text = " ".join(parts["minimize"])
-    linear, _, rest = text.partition("[")
-    for value, name in _terms(linear.replace("obj:", "").strip().removesuffix("+")):
-        found.column(name)
-        found.cost[name] += value
-    for value, name in _terms(rest.partition("]")[0].replace("^2", "")):
-        found.square[name] = value / 2
-    for name, words in _rows(parts["subject to"]):
-        (k,) = (k for k, word in enumerate(words) if word in ("<=", ">=", "="))
-        side = float(words[k + 1])
-        low, high = {"<=": (-np.inf, side), ">=": (side, np.inf), "=": (side, side)}[words[k]]
-        found.sides[name] = [low, high]
-        found.entries += [(name, column, value) for value, column in _terms(" ".join(words[:k]))]
-    for line in parts["bounds"]:
-        words = line.split()
-        if words[1] == "free":
-            found.bounds[words[0]] = [-np.inf, np.inf]
-        elif len(words) == 5:
-            found.bounds[words[2]] = [float(words[0]), float(words[4])]
-        else:
-            side = float(words[2])
-            found.bounds[words[0]] = {">=": [side, np.inf], "=": [side, side]}[words[1]]
-    found.whole = {line.strip() for line in parts["general"]}
-    return found.made()
-
-
-def _terms(text: str) -> Iterator[tuple[float, str]]:
-    words = text.split()
-    words = words if not words or words[0] in "+-" else ["+", *words]
-    for sign, value, name in zip(words[::3], words[1::3], words[2::3], strict=True):
-        yield (-float(value) if sign == "-" else float(value)), name
-
-
-def _rows(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    name = ""
-    words: list[str] = []
-    for line in lines:
-        for word in line.split():
-            if word.endswith(":"):
-                if name:
-                    yield name, words
-                name, words = word[:-1], []
-            else:
-                words.append(word)
-    if name:
-        yield name, words
+def read_strictly(path: Path) -> Stated:
+    """Read a file by `models.programs.read.read_program`, in doubles."""
+    return read_program(path).stated()
 
 
 def read_by_highs(path: Path) -> Stated:
@@ -226,38 +82,93 @@ def read_by_gurobi(path: Path) -> Stated:
 
 def readers() -> dict[str, Reader]:
     """The readers of this machine: two everywhere, and Gurobi if it is installed."""
-    found: dict[str, Reader] = {"a plain reader": read_plainly, "HiGHS": read_by_highs}
+    found: dict[str, Reader] = {"hierdp": read_strictly, "HiGHS": read_by_highs}
     if find_spec("gurobipy"):
         found["Gurobi"] = read_by_gurobi
     return found
 
 
-def difference(made: Stated, read: Stated) -> str:
+def difference(made: Stated, read: Stated, rounding: float = 0.0) -> str:
     """The first part in which a program differs from what was read; empty if nothing does.
 
-    Doubles are to be the same; a constant that a file states by a variable fixed at 1 is one.
+    Doubles are to be the same, or to differ by at most the share `rounding` of themselves; a constant that a
+    file states by a variable fixed at 1 is one.
     """
-    read = _without_constant(read)
-    parts: list[tuple[str, Any, Any]] = [
-        ("names of the columns", made.columns, read.columns),
-        ("names of the rows", made.rows, read.rows),
-        ("lower bounds", made.lower, read.lower),
-        ("upper bounds", made.upper, read.upper),
-        ("whole variables", made.integer, read.integer),
-        ("linear costs", made.cost, read.cost),
-        ("squares", made.square, read.square),
-        ("constant", [made.constant], [read.constant]),
-        ("lower sides of rows", made.least, read.least),
-        ("upper sides of rows", made.most, read.most),
-    ]
-    for name, ours, theirs in parts:
+    if CONSTANT not in made.columns:
+        read = _without_constant(read)
+    names = (("columns", made.columns, read.columns), ("rows", made.rows, read.rows))
+    for kind, ours, theirs in names:
         if len(ours) != len(theirs):
-            return f"{name}: {len(theirs):,} in place of {len(ours):,}"
-        other = np.flatnonzero(np.asarray(ours) != np.asarray(theirs))
-        if other.size:
-            return f"{name}: {theirs[other[0]]} in place of {ours[other[0]]}"
-    other = np.flatnonzero((made.matrix != read.matrix).sum(axis=1))
-    return f"coefficients of the row {made.rows[other[0]]}" if other.size else ""
+            return f"names of the {kind}: {len(theirs):,} in place of {len(ours):,}"
+        other = next((pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]), None)
+        if other:
+            return f"names of the {kind}: {other[1]} in place of {other[0]}"
+    parts: list[tuple[str, Sequence[str], Any, Any]] = [
+        ("lower bounds", made.columns, made.lower, read.lower),
+        ("upper bounds", made.columns, made.upper, read.upper),
+        ("whole variables", made.columns, made.integer, read.integer),
+        ("linear costs", made.columns, made.cost, read.cost),
+        ("squares", made.columns, made.square, read.square),
+        ("constant", ["the objective"], [made.constant], [read.constant]),
+        ("lower sides of rows", made.rows, made.least, read.least),
+        ("upper sides of rows", made.rows, made.most, read.most),
+    ]
+    for name, of, *both in parts:
+        a, b = (np.asarray(part, float) for part in both)
+        with np.errstate(invalid="ignore"):
+            far = np.abs(a - b) > rounding * np.abs(a)
+        wrong = np.flatnonzero((a != b) & (far | ~np.isfinite(a) | ~np.isfinite(b)))
+        if wrong.size:
+            k = wrong[0]
+            return f"{name}: {b[k]:.17g} in place of {a[k]:.17g}, of {of[k]}"
+    away = abs(made.matrix - read.matrix) - rounding * abs(made.matrix)
+    wrong = np.flatnonzero((away > 0).sum(axis=1))
+    return f"coefficients of the row {made.rows[wrong[0]]}" if wrong.size else ""
+
+
+ROUNDING = 2.0**-50
+"""How far a reader's doubles may be from the nearest ones, as a share of these."""
+
+
+def second_opinion(path: Path, own: FileProgram) -> str:
+    """In what HiGHS reads another program than `own` in a file; empty if in nothing.
+
+    Names of columns and rows are compared in any order, those of rows that have none in the file not at all.
+    What HiGHS is known to read otherwise (`FileProgram.beyond`) is not compared.
+
+    Raises
+    ------
+    ValueError
+        If HiGHS does not read the file, or warns that it does not read all of it.
+    """
+    kind, text = read_text(path)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / f"{path.name.partition('.')[0]}{'.lp' if kind == '.lp' else '.mps'}"
+        plain.write_text(text, encoding="utf-8", newline="\n")
+        theirs = read_by_highs(plain)
+    made = own.stated()
+    if own.beyond:
+        theirs = replace(theirs, cost=made.cost, square=made.square, constant=made.constant)
+    return difference(made, _in_order_of(made, theirs), ROUNDING)
+
+
+def _in_order_of(made: Stated, read: Stated) -> Stated:
+    """What was read, with its columns and rows in the order of another program, as far as names tell."""
+    if sorted(read.columns) == sorted(made.columns):
+        place = {name: j for j, name in enumerate(read.columns)}
+        at = [place[name] for name in made.columns]
+        read = replace(
+            read, columns=made.columns, lower=read.lower[at], upper=read.upper[at],
+            integer=read.integer[at], cost=read.cost[at], square=read.square[at], matrix=read.matrix[:, at],
+        )  # fmt: skip
+    if sorted(read.rows) == sorted(made.rows):
+        place = {name: i for i, name in enumerate(read.rows)}
+        at = [place[name] for name in made.rows]
+        return replace(
+            read, rows=made.rows, matrix=read.matrix[at], least=read.least[at], most=read.most[at]
+        )  # fmt: skip
+    named = all(a == b or b.startswith("HiGHS_R") for a, b in zip(made.rows, read.rows, strict=False))
+    return replace(read, rows=made.rows) if named and len(read.rows) == len(made.rows) else read
 
 
 def _without_constant(read: Stated) -> Stated:

@@ -13,16 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierdp.checking.account import check_account
-from hierdp.checking.budget import budget_of_one_row, check_budget
-from hierdp.checking.claims import (
-    check_entries,
-    check_expected,
-    check_public,
-    check_report,
-    check_same_noise,
-    check_shape,
-)
+from hierdp.checking.budget import check_budget
+from hierdp.checking.claims import check_public, check_report, check_same_noise, check_shape
 from hierdp.checking.effort import refuse_or_announce
+from hierdp.checking.manifest import check_manifest, check_warnings
 from hierdp.checking.proofs import check_proofs
 from hierdp.checking.rerun import QUERIES
 from hierdp.checking.result import FAILS, HOLDS, OPEN, UNCLAIMED, CheckResult
@@ -32,16 +26,12 @@ from hierdp.errors import InputError
 from hierdp.execution import seal
 from hierdp.mechanisms.description import MechanismInfo
 from hierdp.mechanisms.registry import released_by
-from hierdp.privacy.budget import Ledger
 from hierdp.record import files, signature, written
-from hierdp.record.cautions import cautions
-from hierdp.record.properties import broken
 from hierdp.record.written import Unreadable
 from hierdp.versions import version_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from pandas import DataFrame
 
     from hierdp.mechanisms.mechanism import Mechanism
 
@@ -49,13 +39,6 @@ __all__ = ["FAILS", "HOLDS", "OPEN", "UNCLAIMED", "CheckResult", "check"]
 
 _MOST_SUMS, _MOST_OF_A_FILE = 10_000, 200
 """The most characters to read of a list of digests: a release has ten files, a large one more."""
-
-WORDS = {
-    "whole": "whole numbers",
-    "non_negative": "non-negative",
-    "consistent": "consistent",
-    "total": "total",
-}
 
 
 def check(
@@ -178,15 +161,13 @@ def _checks(
     yield from _check_version(manifest)
     yield from _check_own(manifest, mechanism)
     parts: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
-        ("manifest", lambda: check_entries(manifest)),
         ("shape", lambda: check_shape(table, manifest, regions, mechanism)),
         ("tables", lambda: _check_tables(folder, release, limit)),
-        ("counts", lambda: _check_counts(table, manifest, regions)),
+        ("manifest", lambda: check_manifest(table, manifest, regions, checking)),
         ("budget", lambda: check_budget(manifest)),
-        ("warnings", lambda: _check_cautions(folder, table, manifest)),
+        ("warnings", lambda: check_warnings(folder, manifest)),
         ("same noise", lambda: check_same_noise(folder, manifest)),
         ("public", lambda: check_public(manifest)),
-        ("budget: queries", lambda: check_expected(table, budget_of_one_row(manifest), checking)),
         ("report", lambda: check_report(folder, release.with_ends, manifest)),
         ("certificates", lambda: check_proofs(folder, release, checking, limit)),
     ]
@@ -289,21 +270,6 @@ def _check_signed_with(folder: Path, manifest: Any, key: Ed25519PublicKey | None
         yield CheckResult("signature", FAILS, f"the manifest names another key, {signer}")
 
 
-def _check_cautions(folder: Path, table: DataFrame, manifest: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Check that the manifest has the warnings that are due."""
-    if manifest["budget"] is None:
-        return
-    due = cautions(table, Ledger.from_dict(manifest["budget"]), manifest["settings"])
-    if manifest["cautions"] != due:
-        why = f"it does not warn: {due[0]}" if due else "it has warnings that its numbers do not justify"
-        yield CheckResult("warnings", FAILS, why)
-    elif (manifest["warning"] is not None) != (folder / files.NOT_PRIVATE).is_file():
-        simulated = f"a simulated release has a file {files.NOT_PRIVATE}, and no other has"
-        yield CheckResult("warnings", FAILS, simulated)
-    elif due:
-        yield CheckResult("warnings", HOLDS, "; ".join(due))
-
-
 def _check_tables(folder: Path, release: written.ReleaseFolder, limit: int) -> Iterator[CheckResult]:
     """Check that Parquet, CSV and the finest level agree; a large table needs no CSV."""
     wrong, regions = [], release.regions
@@ -323,25 +289,3 @@ def _check_tables(folder: Path, release: written.ReleaseFolder, limit: int) -> I
         if not files.is_csv_of(parts, path, safe):
             wrong.append(f"{name}.csv differs from {files.TABLE}.parquet")
     yield CheckResult("tables", FAILS if wrong else HOLDS, "; ".join(wrong) or "all files and levels agree")
-
-
-def _check_counts(
-    table: DataFrame, manifest: dict[str, Any], regions: dict[str, Any]
-) -> Iterator[CheckResult]:
-    claims = manifest["holds"]
-    for name, why in broken(table, manifest["settings"], regions).items():
-        claimed, word = claims[name], WORDS[name]
-        if claimed not in (True, False, None):
-            yield CheckResult(word, FAILS, f"the manifest's claim is {claimed!r}, not true or false")
-        elif claimed is None and why is None:
-            yield CheckResult(word, UNCLAIMED, "it does not apply to this table")
-        elif claimed is None or why is None:
-            yield CheckResult(word, FAILS, "the manifest's claim does not suit this kind of table")
-        elif claimed and why:
-            yield CheckResult(word, FAILS, why)
-        elif claimed:
-            yield CheckResult(word, HOLDS, f"all {len(table):,} rows")
-        elif why:
-            yield CheckResult(word, UNCLAIMED, f"and not so: {why}")
-        else:
-            yield CheckResult(word, FAILS, "the manifest says that it does not hold, but it does")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hierdp.checking.noise import check_noise
-from hierdp.checking.rerun import Rerun
+from hierdp.checking.rerun import QUERIES, Rerun
 from hierdp.checking.result import FAILS, HOLDS, OPEN, REPLAY, CheckResult
 from hierdp.errors import listed
 from hierdp.execution import progress
@@ -51,8 +51,8 @@ def check_proofs(
             else UNREPLAYED
         )
         yield CheckResult(NOISE, OPEN, f"whether the noise has the claimed scales was not tested: {why}")
-    if rerun is not None and checking is not None and checking.measures:
-        yield rerun.queries()
+    if rerun is not None and checking is not None:
+        yield rerun.queries() if checking.measures else CheckResult(QUERIES, HOLDS, "nothing was measured")
 
 
 def _check_steps(
@@ -61,9 +61,6 @@ def _check_steps(
     manifest, path = release.manifest, folder / PROOFS
     optimal = checking is not None and manifest["mechanism"] not in checking.rounded
     lines = list(manifest["solved"])
-    claim = all(line["proved_optimal"] for line in lines)
-    if claim != manifest["all_proved_optimal"]:
-        yield CheckResult("certificates", FAILS, "the manifest's summary does not agree with its steps")
     if not lines:
         yield CheckResult(
             "certificates", HOLDS, "nothing was solved: the noisy counts are released unchanged"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from hierdp.checking.budget import budget_of_one_row
+from hierdp.checking.manifest import differences
 from hierdp.checking.result import FAILS, HOLDS, OPEN, CheckResult
 from hierdp.counts.size_table import ENDS, covering
 from hierdp.errors import listed
@@ -17,7 +19,8 @@ from hierdp.measurements.rows import Piece
 from hierdp.mechanisms.checking import Checking
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.budget import spends_of
-from hierdp.record.compare import compare, compare_settings
+from hierdp.record.cautions import FROM_DATA
+from hierdp.record.compare import compare
 from hierdp.record.replay import Replay
 from hierdp.record.written import ReleaseFolder
 
@@ -54,10 +57,19 @@ class Rerun:
             self._wrong = str(other)
             raise
         saved.end()
-        compare_settings(release.manifest["settings"], settings)
+        self._compare_settings(settings)
         given = "measurements" if self._measures else "given counts"
         what = "this table and its intervals" if "intervals" in release.manifest else "this table"
         return f"the mechanism gives {what} for these {given} and steps"
+
+    def _compare_settings(self, due: Mapping[str, Any]) -> None:
+        """Check that the settings follow, but for what was taken from the data."""
+        stated = self._release.manifest["settings"]
+        if any(stated.get(name, True) is not True for name in FROM_DATA):
+            raise Differs(f"the settings {' and '.join(FROM_DATA)} must be true or absent")
+        seen = {name: True for name in FROM_DATA if name in stated}
+        if wrong := next(differences(stated, {**due, **seen}, "the settings"), ""):
+            raise Differs(wrong)
 
     def _compare_intervals(self, release: ReleaseFolder, saved: Replay) -> None:
         """Check that the intervals are those of the measurements, at the confidence in the manifest."""

@@ -276,7 +276,7 @@ def write(folder: Path, which: str, up_to: int | None, texts_up_to: int | None, 
 def verify(test_set: Path) -> None:
     """Check a test set, a folder or an archive: hashes, texts as readers find them, and proofs of optima.
 
-    Each .mps and .lp is read by HiGHS, a plain reader and, if installed, Gurobi, and compared with the model.
+    Each .mps and .lp is read by hierdp, HiGHS and, if installed, Gurobi, and compared with the model.
     Ends with exit code 1 if a file has changed or a proof fails.
 
     \b

@@ -20,9 +20,10 @@ from hierdp.cli.axes import (
     planned_axis_flags,
     sizes_of,
 )
-from hierdp.cli.common import columns, exact_number
+from hierdp.cli.common import columns, exact_number, number
 from hierdp.cli.sources import TABLE, Input, hierarchy_of, region_flags, regions
-from hierdp.mechanisms.option import Keyword
+from hierdp.errors import InputError, unknown_name
+from hierdp.mechanisms.option import Keyword, read_toml
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,45 @@ def _flag(keyword: Keyword, text: str) -> click.Option:
     )
 
 
+def with_plan(options: Sequence[click.Parameter]) -> list[click.Parameter]:
+    """The options of a command, with --plan, a file of them, unless one of them has that flag."""
+    if any("--plan" in option.opts for option in options):
+        return [*options]
+    words = (
+        'A TOML file with any of these options by name, such as max-size = 20 or levels = ["state", '
+        '"county"]. Those on the command line come before its own.'
+    )
+    file = click.Option(["--plan", "plan_file"], type=Input(readable=False), metavar="FILE.toml", help=words,
+                        is_eager=True, expose_value=False, callback=_take_plan)  # fmt: skip
+    return [*options, file]
+
+
+def _take_plan(context: click.Context, file: click.Parameter, path: str | None) -> None:
+    """Make the entries of a plan's file the defaults of the command's options."""
+    if path is None:
+        return
+    known: dict[str, click.Option] = {}
+    for option in context.command.params:
+        if isinstance(option, click.Option) and option is not file:
+            flags = [flag.lstrip("-").replace("-", "_") for flag in option.opts]
+            known |= dict.fromkeys([str(option.name), *flags], option)
+    defaults: dict[str, Any] = {}
+    for key, value in read_toml(path, parse_float=str).items():  # a budget is the decimal that was typed
+        named = known.get(key.replace("-", "_"))
+        if named is None:
+            flags = sorted({each.opts[0].lstrip("-") for each in known.values()})
+            raise InputError(f"the plan {path!r}: {unknown_name(key, flags, 'no option')}")
+        if isinstance(value, dict) or isinstance(value, bool) != bool(named.is_flag):
+            what = "true or false" if named.is_flag else "a text, a number, or a list of these"
+            raise InputError(f"the plan {path!r}: {key!r} must be {what}, not {value!r}")
+        if value is True:
+            defaults[str(named.name)] = True
+        elif value is not False:
+            texts = [str(part) for part in (value if isinstance(value, list) else [value])]
+            defaults[str(named.name)] = texts if named.multiple else ",".join(texts)
+    context.default_map = defaults
+
+
 if TYPE_CHECKING:
     _AnyType = click.ParamType[Any]
 else:
@@ -139,6 +179,11 @@ def _one_text(keyword: Keyword, text: str) -> list[click.Option]:
 def _columns(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
     text = given[keyword.name]
     return {keyword.name: None if text is None else columns(text)}
+
+
+def _column_or_number(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = given[keyword.name]
+    return {keyword.name: None if text is None else number(text)}
 
 
 def _planned_flags(_: Keyword, text: str) -> list[click.Option]:
@@ -217,32 +262,11 @@ def _which_of_both(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, A
     return {keyword.name: given["shares"] or given[keyword.name]}
 
 
-def _shares(keyword: Keyword, text: str) -> list[click.Option]:
-    plan = "In place of --share: the TOML file of an optimal plan; see `hierdp plan`, --plan-out."
-    return [
-        _flag(keyword, text),
-        click.Option(["--plan", "plan"], type=Input(readable=False), metavar="FILE", help=plan),
-    ]
-
-
-def _planned_shares(keyword: Keyword, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    if given["plan"] is None:
-        return {keyword.name: given[keyword.name] or None}
-    if given[keyword.name]:
-        raise click.UsageError("give --share or --plan, not both")
-    from hierdp.mechanisms.option import read_toml
-
-    found = read_toml(given["plan"])
-    shares = found.get(keyword.name)
-    if set(found) != {keyword.name} or not isinstance(shares, list):
-        raise click.UsageError(f"--plan {given['plan']}: it must have a list `{keyword.name}`, and no more")
-    return {keyword.name: shares}
-
-
 FORMS: dict[str | None, Form] = {
     "table": Form(_table, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "path": Form(_path, lambda keyword, given: {keyword.name: given[keyword.name]}),
     "columns": Form(_one_text, _columns),
+    "column or number": Form(_one_text, _column_or_number),
     "regions": Form(lambda *_: region_flags(), lambda _, given: hierarchy_of(given)),
     "in levels": Form(lambda *_: [], lambda *_: {}),
     "planned regions": Form(_planned_flags, _planned_regions),
@@ -255,7 +279,6 @@ FORMS: dict[str | None, Form] = {
         lambda *_: planned_axis_flags(), lambda keyword, given: {keyword.name: planned_axes(given)}
     ),
     "bins": Form(lambda *_: bin_flags(), lambda keyword, given: {keyword.name: bins_of(given)}),
-    "shares": Form(_shares, _planned_shares),
     "name or shares": Form(_name_or_shares, _which_of_both),
 }
 """The forms, by the `form` of an `Option`."""

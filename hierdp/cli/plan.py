@@ -16,7 +16,7 @@ from hierdp.cli.analyze import analyze
 from hierdp.cli.axes import sizes_of
 from hierdp.cli.commands import Commands, LazyCommand
 from hierdp.cli.common import console, named_mechanism, print_frame
-from hierdp.cli.forms import arguments_of, flags_of, with_flags
+from hierdp.cli.forms import arguments_of, flags_of, with_flags, with_plan
 from hierdp.cli.recommend import KINDS, command_of_kind
 from hierdp.cli.release import command_of
 from hierdp.cli.sources import PUBLIC, refuse_tables, with_public
@@ -30,7 +30,7 @@ def _options(mechanism: MechanismInfo) -> list[click.Parameter]:
     A plan takes whatever `hierdp release` takes, so that the same line can be planned first; what it does not
     need is named, and not read.
     """
-    own = [*shared.params, *flags_of(mechanism.planning_keywords)]
+    own = with_plan([*shared.params, *flags_of(mechanism.planning_keywords)])
     return [*own, *of_release(mechanism, own)]
 
 

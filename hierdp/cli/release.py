@@ -23,7 +23,7 @@ from hierdp.cli.common import (
     with_sampler,
 )
 from hierdp.cli.engine import spread
-from hierdp.cli.forms import arguments_of, flags_of
+from hierdp.cli.forms import arguments_of, flags_of, with_plan
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 from hierdp.mechanisms import MECHANISMS, MechanismInfo
 from hierdp.reports.solved import count_proved
@@ -31,7 +31,7 @@ from hierdp.reports.solved import count_proved
 
 def _options(mechanism: MechanismInfo) -> list[click.Parameter]:
     """The options of all mechanisms, then those that this one declares."""
-    own = flags_of(mechanism.keywords)
+    own = with_plan(flags_of(mechanism.keywords))
     taken = {flag for one in own for flag in one.opts}
     of_all = [without(one, taken) for one in shared.params]
     # What must be given comes first, and what all mechanisms have comes last.

@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hierdp.cli.app import complete
-from hierdp.cli.common import OVERWRITE, columns, console, number, with_mechanism
+from hierdp.cli.commands import LazyCommand
+from hierdp.cli.common import OVERWRITE, console, with_mechanism
+from hierdp.cli.forms import arguments_of, flags_of
 from hierdp.cli.sources import with_public
 from hierdp.errors import InputError
+from hierdp.mechanisms.option import Keyword
+from hierdp.mechanisms.registry import REPAIR
 
-OF_TABLES = "by", "levels", "count", "standard_error", "scale", "law", "fixed", "root"
 OF_RELEASES = "repair", "merge", "backend", "time_limit"
-"""Options for tables of counts, and for releases."""
+"""Options for releases alone; `method` and `window` are for both, and all others are for tables of counts."""
 
 
 @click.command()
 @click.argument("noisy", type=click.Path(path_type=Path))
-@click.option("--levels", metavar="COLUMNS", callback=lambda *given: given[2] and columns(given[2]),
-              help="The columns of regions, from coarse to fine: state,county. On rows of inner regions the "
-                   "finer ones are empty; on the root's row all are.")  # fmt: skip
-@click.option("--by", metavar="COLUMNS", callback=lambda *given: given[2] and columns(given[2]),
-              help="Columns that tell independent tables apart, such as dates: each is repaired by "
-                   "itself.")  # fmt: skip
-@click.option(
-    "--count",
-    metavar="COLUMN",
-    help="The column of counts. whole and least-absolute need whole counts, the other methods take "
-    "fractions; chebyshev rounds them to about a millionth.",
-)
-@click.option("--standard-error", metavar="COLUMN",
-              help="A column of standard errors, or one number for all counts: counts weigh 1 / standard "
-                   "error², with chebyshev and least-absolute 1 / standard error. Default: all weigh the "
-                   "same.")  # fmt: skip
-@click.option("--scale", metavar="COLUMN",
-              help="In place of --standard-error: the scale of the noise, a column or a number. It needs "
-                   "--law.")  # fmt: skip
-@click.option("--law", metavar="NAME",
-              help="The law of the noise, or a column of laws: double-geometric or Laplace (P(x) ∝ "
-                   "exp(−|x| / scale)), discrete Gaussian or Gaussian (∝ exp(−x² / 2 scale²)).")  # fmt: skip
-@click.option("--method", metavar="NAME",
-              help="Default: hierarchy-qip. least-squares: consistent; with standard errors if some are "
-                   "given. non-negative, whole: the nearest such counts. hierarchy-qip: whole and "
-                   "non-negative, of a given total. chebyshev: the same, with the least largest change, in "
-                   "standard errors. least-absolute: the same, with the least sum of absolute changes, "
-                   "robust against a few wrong counts. For a release: another method of its mechanism; see "
-                   "`hierdp mechanisms`.")  # fmt: skip
-@click.option("--fixed", multiple=True, metavar="LEVEL",
-              help="A level whose counts stay as given, such as root. Repeat it for more. For hierarchy-qip "
-                   "and chebyshev, which take the total of least squares without it, and for "
-                   "least-absolute.")  # fmt: skip
-@click.option("--window", type=click.IntRange(min=0), metavar="NUMBER",
-              help="Largest change of a given count below the fixed ones, for hierarchy-qip; of a noisy "
-                   "count, for releases of group-size.")  # fmt: skip
 @click.option("--repair", metavar="NAME",
               help="For releases of range-query: least squares, non-negative or whole.")  # fmt: skip
 @click.option("--merge", metavar="NAME", help="For releases of count-of-counts: weighted, plain or at once.")
@@ -63,8 +32,6 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 )
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For releases of group-size, top-down, tabulation: seconds for each step.")  # fmt: skip
-@click.option("--root", metavar="NAME",
-              help="Name of the region above all others. Default: all.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True,
               help="Folder to create, for the tables, manifest.json, the report and the proofs.")  # fmt: skip
 @OVERWRITE
@@ -78,9 +45,10 @@ OF_RELEASES = "repair", "merge", "backend", "time_limit"
 @with_mechanism
 @click.option("--csv-safe", is_flag=True, help="As of `hierdp release`: names that a spreadsheet would run "
               "as a formula are marked in the CSVs.")  # fmt: skip
-def repair(
-    noisy: Path, out: Path, overwrite: bool, public: str | None, title: str | None, note: str | None,
-    csv_safe: bool, confidence: float | None, simultaneous: bool, **options: Any,
+@click.pass_context
+def shared(
+    context: click.Context, /, noisy: Path, out: Path, overwrite: bool, public: str | None, title: str | None,
+    note: str | None, csv_safe: bool, confidence: float | None, simultaneous: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Make noisy counts consistent, proved optimal: a table's, or those of a release by another method.
 
@@ -106,22 +74,24 @@ def repair(
     from hierdp.reports.solved import count_proved
 
     check_words(title=title, note=note)
-    given = {name: value for name, value in options.items() if value not in (None, ())}
+    of_a_table = arguments_of(_keywords(), flags, context.get_parameter_source)
+    of_a_release = {name: flags[name] for name in OF_RELEASES if flags[name] is not None}
     with folder.appearing(out, overwrite, [noisy]) as aside:
         if noisy.is_dir():
-            refuse(given, OF_TABLES, f"{noisy} is a release, whose noisy counts are repaired")
-            if "method" not in given:
+            both = {name: of_a_table.pop(name) for name in ("method", "window") if name in of_a_table}
+            _refuse(of_a_table, f"{noisy} is a release, whose noisy counts are repaired")
+            if "method" not in both:
                 raise InputError(
                     f"{noisy} is a release: name the method (--method) that is to start from its noise"
                 )
-            made: Release = repaired(noisy, **given)
+            made: Release = repaired(noisy, **both, **of_a_release)
             budget = "the noise of the release: no further budget"
         else:
-            refuse(given, OF_RELEASES, f"{noisy} is a table")
+            _refuse(of_a_release, f"{noisy} is a table")
             refuse_protected(noisy, public)
-            if missing := [f"--{name}" for name in ("levels", "count") if name not in given]:
+            if missing := [f"--{name}" for name in ("levels", "count") if name not in of_a_table]:
                 raise InputError(f"{noisy} is a table: name its columns with {' and '.join(missing)}")
-            made = repair_table(source_of(noisy, given), **given)
+            made = repair_table(noisy, **of_a_table)
             budget = "no noise added, no privacy claimed"
         if confidence is None and not simultaneous:
             made = if_known(made)
@@ -140,24 +110,16 @@ def repair(
         screen.print(f"Fingerprint: {fingerprint} (for `hierdp check {out} --fingerprint …`)")
 
 
-def source_of(noisy: Path, given: dict[str, Any]) -> Any:
-    """The table, or the counts in it with the standard errors that follow from numbers, scales and laws."""
-    if "law" in given and "scale" not in given:
-        raise InputError("--law says what --scale means; give --scale as well")
-    spread: dict[str, Any] = {
-        name: number(given[name]) for name in ("standard_error", "scale") if name in given
-    }
-    if "scale" not in given and not isinstance(spread.get("standard_error"), float):
-        return noisy
-    from hierdp.measurements.measurement import Measurements
-
-    law = {name: given.pop(name) for name in ("law",) if name in given}
-    for name in spread:
-        del given[name]
-    return Measurements.from_frame(noisy, given["levels"], given.pop("count"), **spread, **law)
-
-
-def refuse(given: dict[str, Any], flags: tuple[str, ...], why: str) -> None:
+def _refuse(given: Mapping[str, Any], why: str) -> None:
     """Refuse options of the other kind of input."""
-    if strange := [name for name in flags if name in given]:
-        raise InputError(f"--{strange[0].replace('_', '-')} does not apply: {why}")
+    if given:
+        raise InputError(f"--{next(iter(given)).replace('_', '-')} does not apply: {why}")
+
+
+def _keywords() -> Mapping[str, Keyword]:
+    """The options of tables, of which a release needs none."""
+    known = REPAIR.keywords
+    return {**known, "levels": replace(known["levels"], default=None)}
+
+
+repair = LazyCommand("repair", shared.callback, shared.help, lambda: [*flags_of(_keywords()), *shared.params])

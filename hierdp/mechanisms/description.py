@@ -46,7 +46,7 @@ class MechanismInfo:
         The name for `hierdp release` and `hierdp.release`.
     module : str
         The module of the class, and of what else is named below; it is loaded on first use.
-    value : str or type, optional
+    value : str or type
         The class, or its name in `module`, whose values are releases' options: `hierdp.mechanisms.Mechanism`.
     releases, guarantee, neighbours : str
         What it publishes, its guarantee, and its neighbouring tables.
@@ -71,9 +71,6 @@ class MechanismInfo:
     - ``truth.TRUTH``: how releases are compared with true counts.
     - ``intervals.intervals(mechanism, facts, allowed, release)``: the intervals of its counts.
     - ``bootstrap.bounds``, which bounds the errors of a release's levels, if a theorem does.
-
-    Repairs of given counts, which measure nothing, have no class, but ``checking.CHECKING`` and
-    ``intervals.intervals(release)``.
     """
 
     name: str
@@ -82,7 +79,7 @@ class MechanismInfo:
     guarantee: str
     neighbours: str
     methods: tuple[MethodInfo, ...]
-    value: str | type | None = None
+    value: str | type = ""
     released_as: str | None = None
     truth: str | None = None
     help: str = ""
@@ -97,7 +94,7 @@ class MechanismInfo:
 
     @property
     def kind(self) -> Any:
-        """The class whose values are releases' options; None if there is none."""
+        """The class whose values are releases' options."""
         return getattr(import_module(self.module), self.value) if isinstance(self.value, str) else self.value
 
     @property
@@ -120,8 +117,7 @@ class MechanismInfo:
     @property
     def checking(self) -> Checking:
         """What `hierdp check` needs for its releases."""
-        own = self.part("checking", "CHECKING") if self.kind is None else self._generic.checking_of(self.kind)
-        checking: Checking = own
+        checking: Checking = self._generic.checking_of(self.kind)
         return checking
 
     @property
@@ -140,7 +136,7 @@ class MechanismInfo:
         """
         reader: TruthReader | None
         reader = self.part("truth", "TRUTH") if self.truth is None else import_module(self.truth).TRUTH
-        if reader is None and self.kind is not None:
+        if reader is None and self.kind.MEASURES:
             from hierdp.mechanisms.truth import reader_of
 
             reader = reader_of(self.kind)
@@ -172,12 +168,12 @@ class MechanismInfo:
     @property
     def most_simulated(self) -> int:
         """The most rows of a release whose errors the report simulates by second releases."""
-        return 0 if self.kind is None else int(self.kind.MOST_SIMULATED)
+        return int(self.kind.MOST_SIMULATED)
 
     @property
-    def released_again(self) -> Any:
+    def bootstrap(self) -> Any:
         """The function that takes a release's counts as the truth and releases them again; or None."""
-        return partial(self._generic.release_again, self.kind) if self.most_simulated else None
+        return partial(self._generic.bootstrap, self.kind) if self.most_simulated else None
 
     @property
     def bounds(self) -> Any:
@@ -201,8 +197,6 @@ class MechanismInfo:
         intervals = self.intervals
         if intervals is None:
             raise InputError(f"there are no intervals for releases of {self.name}")
-        if self.kind is None:
-            return intervals(release)
         return intervals(*self._generic.facts_of_release(self.kind, release), release)
 
     def loss(self, epsilon: float, options: Mapping[str, Any]) -> Loss:

@@ -46,6 +46,9 @@ from hierdp.record.step import NotProved, Solving, Step
 if TYPE_CHECKING:
     from hierdp.record.written import ReleaseFolder
 
+NOTHING = Allowed(0.0)
+"""What a mechanism may spend that measures nothing."""
+
 Facts = TypeVar("Facts")
 """What is public of a table: its regions, and whatever else needs no noise."""
 
@@ -82,6 +85,8 @@ class Mechanism(Generic[Facts]):
     """
     SETTINGS: ClassVar[Sequence[str]] = ()
     """The options in a manifest's settings, which have their names."""
+    MEASURES: ClassVar[bool] = True
+    """Whether it measures true counts. If not, its releases have no budget, and claim no privacy."""
     RELATION: ClassVar[str | None] = None
     """The neighbouring relation, if it is not one of trips."""
     REPLACED: ClassVar[bool] = False
@@ -430,13 +435,16 @@ def _measuring(
 def _released(
     mechanism: Mechanism[Any], facts: Any, measure: MeasureTruth, allowed: Allowed | None = None
 ) -> Release:
-    allowed, most = allowed or mechanism.allowed, mechanism.MOST_IN_MEMORY
+    most = mechanism.MOST_IN_MEMORY
+    allowed = allowed or (mechanism.allowed if mechanism.MEASURES else NOTHING)
     steps = Steps(mechanism.solving) if most is None else Steps(mechanism.solving, most)
     with mechanism.explaining():
         table, settings = mechanism.run(facts, allowed, measure, steps)
-    measured, delta = measure.measurements, getattr(mechanism, "delta", None) or 0.0
-    about = {"conversion": allowed.conversion, "threshold": allowed.threshold, **mechanism.unit.ledger}
-    ledger = Ledger(float(mechanism.epsilon), delta, spends=measured.spends, **about)
+    ledger, measured = None, None
+    if mechanism.MEASURES:
+        measured, delta = measure.measurements, getattr(mechanism, "delta", None) or 0.0
+        about = {"conversion": allowed.conversion, "threshold": allowed.threshold, **mechanism.unit.ledger}
+        ledger = Ledger(float(mechanism.epsilon), delta, spends=measured.spends, **about)
     regions = mechanism.regions_of(facts)
     name, kind = mechanism.name_of(facts), mechanism.RELEASE
     return kind(name, table, ledger, steps.kept, settings, regions, measurements=measured)
@@ -459,9 +467,15 @@ def rerun(
     mechanism = kind.of(manifest)
     facts = mechanism.facts_of(manifest, regions, table)
     try:
-        return mechanism.run(facts, Allowed.stated(manifest["budget"]), measure, solve)
-    except NotProved as apart:
+        mechanism.check_options()
+        return mechanism.run(facts, _stated(kind, manifest), measure, solve)
+    except (NotProved, InputError) as apart:
         raise Differs(str(apart)) from None
+
+
+def _stated(kind: type[Mechanism[Any]], manifest: Mapping[str, Any]) -> Allowed:
+    """What the measurements of a release may cost together."""
+    return Allowed.stated(manifest["budget"]) if kind.MEASURES else NOTHING
 
 
 def other_method(
@@ -484,7 +498,7 @@ def other_method(
     return mechanism.method, {**kept, **mechanism.settings()}, mechanism.solving
 
 
-def release_again(
+def bootstrap(
     kind: type[Mechanism[Any]], table: Any, manifest: Mapping[str, Any], regions: Regions, noise: Noise
 ) -> Any:
     """The table of a second release, whose true counts are the released ones; by the default solver."""
@@ -501,8 +515,8 @@ def facts_of_release(
 ) -> tuple[Mechanism[Any], Any, Allowed]:
     """The mechanism of a release, its public facts and its budget; the manifest's is that of one row."""
     mechanism = kind.of(release.manifest)
-    facts = mechanism.facts_of(release.manifest, release.regions, None)
-    return mechanism, facts, Allowed.stated(release.manifest["budget"])
+    facts = mechanism.facts_of(release.manifest, release.regions, None if kind.MEASURES else release.table)
+    return mechanism, facts, _stated(kind, release.manifest)
 
 
 def checking_of(kind: type[Mechanism[Any]]) -> Checking:
@@ -510,11 +524,11 @@ def checking_of(kind: type[Mechanism[Any]]) -> Checking:
     return Checking(
         kind.shape,
         partial(rerun, kind),
-        neighbours=lambda manifest: kind.of(manifest).unit.neighbours,
+        neighbours=(lambda manifest: kind.of(manifest).unit.neighbours) if kind.MEASURES else None,
         rounded=kind.ROUNDED,
         rows_of_a_person=None if kind.BY_ROW else partial(_rows_of_a_unit, kind),
         replaces=lambda manifest: kind.of(manifest).unit.replaced,
-        other=partial(other_method, kind),
+        other=partial(other_method, kind) if kind.MEASURES else None,
         takes=kind.OF_THE_REPAIR,
     )
 

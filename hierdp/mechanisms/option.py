@@ -240,13 +240,13 @@ def _words(hint: Any) -> str:
     return WORDS[hint]
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
+def read_toml(path: str | Path, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """The entries of a plan's file.
 
     Raises `InputError` if there is no such file, or it is not a TOML file in UTF-8.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=parse_float)
     except OSError as wrong:
         raise InputError(f"the plan {str(path)!r} cannot be read: {wrong.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:

@@ -68,7 +68,6 @@ Shares = Annotated[
         "unbounded neighbours of top-down, the total first). Default: equal parts.",
         "NUMBER",
         flag="--share",
-        form="shares",
     ),
 ]
 

@@ -43,7 +43,7 @@ def simulated_errors(mechanism: MechanismInfo, made: Release) -> dict[str, Any] 
         (released again minus released), and the share that became 0. None if the mechanism has no second
         releases, the counts are not repaired, or there are too many.
     """
-    function = mechanism.released_again
+    function = mechanism.bootstrap
     if function is None or not made.steps or len(made.counts) > mechanism.most_simulated:
         return None
     table = frame_of(made.counts)

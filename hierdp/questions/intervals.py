@@ -160,7 +160,7 @@ def with_intervals(made: Release, confidence: float, simultaneous: bool = False)
     manifest = {
         "mechanism": made.mechanism,
         "settings": dict(made.settings),
-        "budget": made.ledger.as_dict() if hasattr(made, "ledger") else None,  # a repair has none
+        "budget": None if made.budget is None else made.budget.as_dict(),
     }
     steps = Steps()
     release = ReleaseFolder(manifest, made.counts, dict(made.regions), made.measurements)

@@ -9,7 +9,6 @@ from hierdp.counts.layout import REGION, SIZES, Layout, Regions
 from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import Table
 from hierdp.measurements.measuring import Differs
-from hierdp.record.cautions import FROM_DATA
 from hierdp.record.files import REGIONS
 
 if TYPE_CHECKING:
@@ -23,22 +22,6 @@ def compare(table: Table, again: Table) -> None:
     """
     if wrong := laid_out(again).difference(table):
         raise Differs(wrong)
-
-
-def compare_settings(settings: Mapping[str, Any], again: Mapping[str, Any]) -> None:
-    """Check that the settings are those that a release of this kind writes.
-
-    What was taken from the data does not follow from the rest of a release: only warnings follow from it.
-
-    Raises `Differs` if one is not; the message names the first.
-    """
-    if any(settings.get(name, True) is not True for name in FROM_DATA):
-        raise Differs(f"the settings {' and '.join(FROM_DATA)} must be true or absent")
-    for name in sorted((set(settings) | set(again)) - set(FROM_DATA)):
-        if name not in again:
-            raise Differs(f"the manifest has a setting {name!r} that no such release has")
-        if name not in settings or settings[name] != again[name]:
-            raise Differs(f"the setting {name!r} is not {again[name]!r}, as the rest of the release says")
 
 
 def shape_of_regions(

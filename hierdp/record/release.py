@@ -61,8 +61,8 @@ class Release:
         Name of the method, as in the paper.
     counts : DataFrame or SizeTable
         The released counts, in a column `count` or, for groups by region and size, `groups`; see `table`.
-    ledger : Ledger
-        The budget, the neighbouring relation, every measurement.
+    budget : Ledger, optional
+        The budget, the neighbouring relation, every measurement; None if nothing was measured.
     steps : Spool
         Every post-processing problem with its proved answer, as a sequence of `Step`; a large release keeps
         only their number, their results and the file of answers.
@@ -92,7 +92,7 @@ class Release:
 
     mechanism: str
     counts: Table
-    ledger: Ledger
+    budget: Ledger | None
     steps: Spool
     settings: Mapping[str, Any] = field(default_factory=dict)
     regions: Mapping[str, Hierarchy] = field(default_factory=dict)
@@ -105,6 +105,16 @@ class Release:
     ends: Ends | None = None
     intervals: Mapping[str, Any] | None = None
     own_mechanism: Mapping[str, str | None] | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The budget.
+
+        Raises `InputError` if nothing was measured.
+        """
+        if self.budget is None:
+            raise InputError(f"{self.mechanism} has no budget: nothing was measured")
+        return self.budget
 
     @property
     def with_ends(self) -> Table:
@@ -121,9 +131,11 @@ class Release:
         return map(plain, laid_out(self.with_ends).parts())
 
     def __repr__(self) -> str:
-        spent = f"ε = {self.ledger.epsilon:g}" + (f", δ = {self.ledger.delta:g}" if self.ledger.delta else "")
+        budget, spent, private = self.budget, "nothing measured", ""
+        if budget is not None:
+            spent = f"ε = {budget.epsilon:g}" + (f", δ = {budget.delta:g}" if budget.delta else "")
+            private = "" if budget.private else "; simulated noise: NOT private"
         proved, solved = count_proved(line.line for line in self.proved)
-        private = "" if self.ledger.private else "; simulated noise: NOT private"
         steps = f"{proved:,} of {solved:,} steps proved optimal"
         return f"Release({self.mechanism}: {len(self.counts):,} rows, {spent}, {steps}{private})"
 
@@ -165,7 +177,7 @@ class Release:
         """Warnings about numbers that promise little; see `hierdp.record.cautions`."""
         from hierdp.record.cautions import cautions
 
-        return cautions(self.counts, self.ledger, self.settings)
+        return [] if self.budget is None else cautions(self.counts, self.budget, self.settings)
 
     def manifest(
         self,
@@ -180,23 +192,22 @@ class Release:
         `csv_safe` says how the CSVs are written.
         """
         check_words(title=title, note=note)
-        claims = self._claims()
-        return {
+        proved = all(line.proved_optimal for line in self.proved)
+        given = {
             "format": files.FORMAT,
             "title": title,
             "note": note,
             "mechanism": self.mechanism,
-            "warning": claims["warning"],
-            "cautions": self.cautions,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "budget": claims["budget"],
             "settings": dict(self.settings),
             "taken_as_public": dict(self.taken_as_public),
-            "holds": self.holds,
-            "standard_errors": standard_errors(self.counts, claims["budget"]),
             "solved": [line.line for line in self.proved],
-            "all_proved_optimal": all(line.proved_optimal for line in self.proved),
             "csv_safe": csv_safe,
+            "versions": {"python": platform.python_version(), **dict(versions())},
+        }
+        entries = given | derived(self.counts, self.budget, self.settings, self.holds, proved)
+        return {
+            **{name: entries[name] for name in ENTRIES if name != "versions"},
             **({} if self.charge is None else {"account": self.charge.as_dict()}),
             **({} if self.without_account is None else {"without_account": self.without_account}),
             **({} if self.same_noise_as is None else {"same_noise_as": asdict(self.same_noise_as)}),
@@ -204,14 +215,7 @@ class Release:
             **({} if self.simulated_errors is None else {"simulated_errors": self.simulated_errors}),
             **({"labels": dict(labels)} if labels else {}),
             **({} if self.own_mechanism is None else {"own_mechanism": dict(self.own_mechanism)}),
-            "versions": {"python": platform.python_version(), **dict(versions())},
-        }
-
-    def _claims(self) -> dict[str, Any]:
-        """The manifest's entries on noise and privacy; the budget is None if nothing was measured."""
-        return {
-            "warning": None if self.ledger.private else WARNING,
-            "budget": _with_deviations(self.ledger.as_dict(), self.ledger),
+            "versions": entries["versions"],
         }
 
     def write(
@@ -344,6 +348,32 @@ def standard_errors(table: Any, budget: Mapping[str, Any] | None) -> str:
     if "standard_error" in table:
         return KNOWN
     return NOT_KNOWN_AT_ALL if budget is None else NOT_KNOWN
+
+
+def derived(
+    table: Table,
+    ledger: Ledger | None,
+    settings: Mapping[str, Any],
+    holds: Mapping[str, bool | None],
+    proved: bool,
+) -> dict[str, Any]:
+    """The entries of a manifest that follow from the table and from the others.
+
+    - ledger: None if nothing was measured.
+    - holds: the properties of the counts.
+    - proved: whether all steps are.
+    """
+    from hierdp.record.cautions import cautions
+
+    budget = None if ledger is None else _with_deviations(ledger.as_dict(), ledger)
+    return {
+        "warning": None if ledger is None or ledger.private else WARNING,
+        "cautions": [] if ledger is None else cautions(table, ledger, settings),
+        "budget": budget,
+        "holds": dict(holds),
+        "standard_errors": standard_errors(table, budget),
+        "all_proved_optimal": proved,
+    }
 
 
 def write_proofs(release: Release, into: Path) -> None:

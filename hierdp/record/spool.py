@@ -13,7 +13,7 @@ from hierdp import execution
 from hierdp.errors import InputError
 from hierdp.record.files import PROOFS
 from hierdp.record.proofs import ProofsFile, SavedStep, read, write
-from hierdp.record.step import Proved, Solving, Step, run_task
+from hierdp.record.step import Proved, Solving, Step, keeping_steps
 from models import Model
 
 T = TypeVar("T")
@@ -123,9 +123,9 @@ class Steps:
         self.kept.append(step)
         return step
 
-    def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[T]:
-        """`hierdp.record.step.run_each`; every step is kept."""
-        for found, steps in execution.each(run_task, tasks, what, (work, self._solving)):
+    def solve_all(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[T]:
+        """`hierdp.record.step.solve_all`; every step is kept."""
+        for result, steps in execution.each(keeping_steps, tasks, what, (work, self._solving)):
             for step in steps:
                 self.kept.append(step)
-            yield found
+            yield result

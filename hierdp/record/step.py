@@ -235,10 +235,6 @@ class Proved:
         return line if self.problems > 1 else {name: line[name] for name in line if name != "problems"}
 
 
-Problem = tuple[str, Model, Sequence[str]]
-"""The name of a step, its model, and the names of the model's problems if it has many side by side."""
-
-
 class Solving(Protocol):
     """Solves a named problem of a release: `Step.solve`, or a function that looks up saved answers."""
 
@@ -247,25 +243,16 @@ class Solving(Protocol):
 
 
 @runtime_checkable
-class SolvingEach(Protocol):
-    """Solves problems of tasks that do not depend on each other as it finds best."""
+class SolvingTasks(Protocol):
+    """Solves the problems of tasks that do not depend on each other as it finds best."""
 
-    def run_each(self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str, /) -> Iterator[T]:
-        """See `run_each`."""
-
-
-def solve_each(
-    make: Callable[..., Sequence[Problem]], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
-) -> Iterator[Step]:
-    """Solve problems that do not depend on each other, in their order; see `run_each`.
-
-    - make: makes a task's problems; a module-level function.
-    """
-    for steps in run_each(partial(_solve_task, make), tasks, solving, what):
-        yield from steps
+    def solve_all(
+        self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], what: str, /
+    ) -> Iterator[T]:
+        """See `solve_all`."""
 
 
-def run_each(
+def solve_all(
     work: Callable[..., T], tasks: Iterable[tuple[Any, ...]], solving: Solving, what: str
 ) -> Iterator[T]:
     """The results of tasks that do not depend on each other, but whose problems may, in their order.
@@ -274,15 +261,15 @@ def run_each(
     - tasks: a release, and the fast path, may run them in other processes; see `execution.each`. Each is
       taken when its turn comes.
     """
-    if not isinstance(solving, SolvingEach) and solving != Step.solve:
+    if not isinstance(solving, SolvingTasks) and solving != Step.solve:
         return (work(solving, *task) for task in tasks)
     items = tasks if isinstance(tasks, Sequence) else list(tasks)
-    if isinstance(solving, SolvingEach):
-        return solving.run_each(work, items, what)
+    if isinstance(solving, SolvingTasks):
+        return solving.solve_all(work, items, what)
     return execution.each(work, items, what, (solving,))
 
 
-def run_task(work: Callable[..., T], solving: Any, *task: Any) -> tuple[T, list[Step]]:
+def keeping_steps(work: Callable[..., T], solving: Any, *task: Any) -> tuple[T, list[Step]]:
     """The result of a task, and the steps that it solved."""
     steps: list[Step] = []
 
@@ -291,7 +278,3 @@ def run_task(work: Callable[..., T], solving: Any, *task: Any) -> tuple[T, list[
         return steps[-1]
 
     return work(solve, *task), steps
-
-
-def _solve_task(make: Callable[..., Sequence[Problem]], solving: Solving, *task: Any) -> list[Step]:
-    return [solving(*problem) for problem in make(*task)]

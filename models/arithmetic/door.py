@@ -18,13 +18,13 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
 from models.arithmetic.arrays import Array, Floats, Ints
-from models.arithmetic.exact import FLOAT_WHOLE, Number, objects, reach
+from models.arithmetic.exact import FLOAT_WHOLE, Number, as_float, objects, reach
 
 LARGEST = 10**300
 """Python integers and Fractions that are larger are refused: floats do not hold them."""
@@ -86,9 +86,10 @@ def kept(name: str, values: Any) -> Array:
 
 def _is_frozen(values: Any) -> bool:
     """Whether this is an array of int64 or floats to which nobody can write."""
-    if type(values) is np.ndarray and values.dtype in (np.int64, np.float64) and not values.flags.writeable:
+    if type(values) is np.ndarray and values.dtype in (np.int64, np.float64):
         owner = values if values.base is None else values.base
-        return type(owner) is np.ndarray and not owner.flags.writeable and owner.base is None
+        if type(owner) is np.ndarray and owner.base is None and not owner.flags.writeable:
+            return not values.flags.writeable
     return False
 
 
@@ -166,42 +167,75 @@ def are_whole(limits: Array) -> bool:
     return limits.dtype.kind != "f" or bool(np.all((limits == np.rint(limits)) | np.isinf(limits)))
 
 
-def sparse(name: str, matrix: Any) -> scipy.sparse.csr_matrix:
-    """A matrix as CSR; entries that are given twice are added without wrapping.
+class Entries(NamedTuple):
+    """A sparse matrix of exact numbers of any kind: SciPy's hold no fractions.
 
-    Returns: float64 entries if these hold all of them exactly, int64 otherwise.
-
-    Raises `ValueError` if neither holds all of them, or a place is outside the matrix.
+    - row, column, value, array_like, shape (entries,): what is listed twice is added.
+    - shape: ``(rows, columns)``.
     """
-    if not scipy.sparse.issparse(matrix):
-        dense = numbers(name, matrix)
+
+    row: Any
+    column: Any
+    value: Any
+    shape: tuple[int, int]
+
+
+def matrix(name: str, given: Any) -> tuple[scipy.sparse.csr_matrix, Array | None]:
+    """A matrix as CSR, and its entries as Python numbers where a CSR does not hold them.
+
+    - given: `Entries`, a sparse matrix, or an array with two axes. Entries that are given twice are added
+      without wrapping.
+
+    Returns: the CSR, with float64 entries if these hold all of them exactly, int64 if these do, otherwise the
+    nearest floats; and None, or (in the last case) the entries in the order of its data.
+
+    Raises `ValueError` if a place is outside the matrix.
+    """
+    if isinstance(given, Entries):
+        place, shape = (np.asarray(given.row, np.int64), np.asarray(given.column, np.int64)), given.shape
+        entries = numbers(name, given.value, place[0].shape)
+    elif scipy.sparse.issparse(given):
+        listed, shape = given.tocoo(), given.shape
+        place = (listed.row.astype(np.int64), listed.col.astype(np.int64))
+        entries = numbers(name, listed.data)
+    else:
+        dense = numbers(name, given)
         if dense.ndim != 2:
             raise ValueError(f"{name} must have 2 axes, got shape {dense.shape}")
-        place, shape = np.nonzero(dense), dense.shape
+        row, column = np.nonzero(dense)
+        place, shape = (row, column), dense.shape
         entries = dense[place]
-    else:
-        listed, shape = matrix.tocoo(), matrix.shape
-        place, entries = (
-            (listed.row.astype(np.int64), listed.col.astype(np.int64)),
-            numbers(name, listed.data),
-        )
-        for axis, most in zip(place, shape, strict=True):
-            if axis.size and not 0 <= axis.min() <= axis.max() < most:
-                raise ValueError(f"{name} has an entry outside its shape {shape}")
-        if scipy.sparse.csr_matrix((np.ones(entries.size), place), shape).nnz < entries.size:
-            cells, which = np.unique(place[0] * shape[1] + place[1], return_inverse=True)
-            sums = np.zeros(cells.size, object)
-            np.add.at(sums, which, objects(map(Fraction, entries.tolist()), entries.shape))
-            entries, place = numbers(name, sums.tolist()), np.divmod(cells, shape[1])
-            if entries.dtype == object and all(float(v) == v for v in entries.tolist()):
-                entries = entries.astype(np.float64)
+    for axis, most in zip(place, shape, strict=True):
+        if axis.size and not 0 <= axis.min() <= axis.max() < most:
+            raise ValueError(f"{name} has an entry outside its shape {shape}")
+    if scipy.sparse.csr_matrix((np.ones(entries.size), place), shape).nnz < entries.size:
+        cells, which = np.unique(place[0] * shape[1] + place[1], return_inverse=True)
+        sums = np.zeros(cells.size, object)
+        np.add.at(sums, which, objects(map(Fraction, entries.tolist()), entries.shape))
+        entries, place = numbers(name, sums.tolist()), np.divmod(cells, shape[1])
+    exactly = None
     if entries.dtype == object:
-        raise ValueError(f"{name} has an entry that neither int64 nor float64 holds exactly")
+        order = np.lexsort(place[::-1])
+        entries, place = entries[order], (place[0][order], place[1][order])
+        nearest = np.array([*map(as_float, entries)], np.float64)
+        exactly = None if all(a == b for a, b in zip(entries, nearest.tolist(), strict=True)) else entries
+        entries = nearest
     if entries.dtype == np.int64 and reach(entries) <= FLOAT_WHOLE:
         entries = entries.astype(np.float64)
     result = scipy.sparse.csr_matrix((entries, place), shape)
     for part in (result.data, result.indices, result.indptr):
         part.flags.writeable = False
+    return result, exactly
+
+
+def sparse(name: str, given: Any) -> scipy.sparse.csr_matrix:
+    """As `matrix`, for rows that only a CSR can hold.
+
+    Raises `ValueError` if neither int64 nor float64 holds all entries, or a place is outside the matrix.
+    """
+    result, exactly = matrix(name, given)
+    if exactly is not None:
+        raise ValueError(f"{name} has an entry that neither int64 nor float64 holds exactly")
     return result
 
 

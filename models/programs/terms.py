@@ -41,6 +41,7 @@ class Block:
     - part, int array, shape (size,): of problems side by side, the number of each variable's problem.
     - box: bounds that some optimal answer keeps, for solvers that need finite domains. They are no
       constraints: a feasible answer may lie outside.
+    - names: of the variables, if they have names of their own.
     """
 
     name: str
@@ -51,12 +52,15 @@ class Block:
     cost: Cost | None = field(default=None, metadata=LATER)
     part: Ints | None = field(default=None, metadata=LATER)
     box: tuple[Any, Any] | None = field(default=None, metadata=LATER)
+    names: tuple[str, ...] | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
             limits = door.sides(f"the {side} side of {self.name}", getattr(self, side))
             object.__setattr__(self, side, limits)
         object.__setattr__(self, "part", _problems(self.name, self.part))
+        if self.names is not None and len(self.names) != self.size:
+            raise ValueError(f"{self.name} has {len(self.names)} names for {self.size} variables")
 
     @property
     def size(self) -> int:
@@ -80,7 +84,7 @@ class Block:
     def for_solvers(self) -> Block:
         """The same variables within their box; terms tell their costs."""
         lower, upper = (self.lower, self.upper) if self.box is None else self.box
-        return Block(self.name, self.shape, lower, upper, self.integer)
+        return Block(self.name, self.shape, lower, upper, self.integer, names=self.names)
 
 
 def _some(numbers: ArrayLike, at: Ints | slice, shape: tuple[int, ...]) -> Array:
@@ -107,16 +111,31 @@ class Rows:
     rounded: bool = False
     part: Ints | None = field(default=None, metadata=LATER)
     slack: float | None = field(default=None, metadata=LATER)
+    exactly: Array | None = field(default=None, metadata=LATER)
+    names: tuple[str, ...] | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         if not isinstance(self.matrix, Mapping):
-            object.__setattr__(self, "matrix", door.sparse(f"the matrix of {self.name}", self.matrix))
+            matrix, exactly = door.matrix(f"the matrix of {self.name}", self.matrix)
+            object.__setattr__(self, "matrix", matrix)
+            if exactly is not None:
+                object.__setattr__(self, "exactly", exactly)
+        if self.exactly is not None:
+            self._check_entries(self.exactly)
+        if self.names is not None and len(self.names) != self.count:
+            raise ValueError(f"{self.name} has {len(self.names)} names for {self.count} rows")
         for side in ("lower", "upper"):
             limits = door.sides(f"the {side} side of {self.name}", getattr(self, side))
             object.__setattr__(
                 self, side, np.broadcast_to(limits.ravel() if limits.ndim else limits, (self.count,))
             )
         object.__setattr__(self, "part", _problems(self.name, self.part))
+
+    def _check_entries(self, exactly: Array) -> None:
+        """The exact entries must be those whose nearest floats the matrix holds."""
+        held = None if isinstance(self.matrix, Mapping) else self.matrix.data.tolist()
+        if held is None or [*map(exact.as_float, exactly)] != held:
+            raise ValueError(f"{self.name}: its exact entries are not those of its matrix")
 
     @property
     def operators(self) -> Mapping[str, Operator]:
@@ -364,16 +383,25 @@ class Formulation:
         return replace(self, name=f"{self.name} (relaxed)", blocks=blocks)
 
     def variable_names(self) -> list[str]:
-        """``x_3`` or ``x_3_0``: block and position, unique, and legal in every file format."""
+        """The variables' own names; otherwise ``x_3`` or ``x_3_0``: block and position, unique, and legal in
+        every file format.
+        """
         names: list[str] = []
         for block in self.blocks:
+            if block.names is not None:
+                names += block.names
+                continue
             places = np.indices(block.shape).reshape(len(block.shape), -1).T.tolist()
             names += [f"{block.name}_{'_'.join(map(str, place))}" for place in places]
         return names
 
     def row_names(self) -> list[str]:
-        """``H3_consistency_12``: block and position."""
-        return [f"{rows.name.replace(' ', '_')}_{i}" for rows in self.rows for i in range(rows.count)]
+        """The rows' own names; otherwise ``H3_consistency_12``: block and position."""
+        return [
+            f"{rows.name.replace(' ', '_')}_{i}" if rows.names is None else rows.names[i]
+            for rows in self.rows
+            for i in range(rows.count)
+        ]
 
     def __repr__(self) -> str:
         count = int(self.integer.sum())

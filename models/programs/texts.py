@@ -6,6 +6,7 @@ back unchanged, and nothing depends on a solver or its version.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 CONSTANT = "constant"
 """In an LP, the constant of the objective is the cost of a last variable of this name, fixed at 1: readers
 treat a bare number beside squares differently (Gurobi drops it after them, SCIP refuses it before them)."""
+
+_LEGAL = re.compile(r"(?![eE][0-9eE]|[eE]$)[A-Za-z_#@][\w.#@]*", re.ASCII)
+"""Names that all readers of MPS and LP take; after e or E, an LP would go on with a number."""
 
 _WORDS = 6
 """Terms in a line of an LP; some readers have a limit of 255 characters."""
@@ -58,6 +62,8 @@ def stated(program: Formulation) -> Stated:
     A row with two different sides becomes two, because readers do not agree on how an LP states it (HiGHS and
     Gurobi refuse ``-1 <= x <= 1`` with a name). Rows without a side are left out.
     Coefficients of the objective are added up exactly, and then rounded to doubles.
+
+    Raises `ValueError` if a name is not legal in every format, or two are the same.
     """
     import scipy.sparse as sp
 
@@ -76,9 +82,17 @@ def stated(program: Formulation) -> Stated:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     name = "".join(c if c.isalnum() else "_" for c in plain.name)
+    columns = plain.variable_names()
+    rows = [f"{names[i]}_most" if again else names[i] for i, again in zip(kept, second, strict=True)]
+    for listed in (columns, rows):
+        wrong = next((one for one in listed if not _LEGAL.fullmatch(one)), None)
+        if wrong is not None or len(set(listed)) < len(listed):
+            which = (
+                "two names are the same" if wrong is None else f"not every reader takes the name {wrong!r}"
+            )
+            raise ValueError(f"{plain.name} cannot be written: {which}")
     return Stated(
-        name, plain.variable_names(), *plain.bounds, plain.integer, cost, square, constant,
-        [f"{names[i]}_most" if again else names[i] for i, again in zip(kept, second, strict=True)], matrix,
+        name, columns, *plain.bounds, plain.integer, cost, square, constant, rows, matrix,
         np.where(second, -np.inf, least[kept]),
         np.where(both[kept] & ~np.array(second, bool), np.inf, most[kept]),
     )  # fmt: skip

@@ -151,7 +151,7 @@ def _row_lines(program: Program) -> Iterator[str]:
     ends = zip(_side_words(lower, "-inf"), _side_words(upper, "inf"), strict=True)
     for rows in program.rows:
         matrix = rows.matrix.tocsr()
-        words = _words("an entry of the matrix", matrix.data)
+        words = _words("an entry of the matrix", matrix.data if rows.exactly is None else rows.exactly)
         column, start = (matrix.indices + 1).tolist(), matrix.indptr.tolist()
         for i in range(matrix.shape[0]):
             low, high = next(ends)

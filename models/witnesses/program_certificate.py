@@ -176,6 +176,8 @@ def _outside(at: Scaled, limits: tuple[Side, Side]) -> Iterator[tuple[int, str, 
 def _variable(program: Program, j: int) -> str:
     """``x[2, 0]``."""
     for block in program.blocks:
+        if j < block.size and block.names is not None:
+            return block.names[j]
         if j < block.size:
             return f"{block.name}[{', '.join(map(str, np.unravel_index(j, block.shape)))}]"
         j -= block.size
@@ -185,7 +187,7 @@ def _variable(program: Program, j: int) -> str:
 def _row(program: Program, i: int) -> str:
     for rows in program.rows:
         if i < rows.matrix.shape[0]:
-            return f"{rows.name}, row {i}"
+            return f"{rows.name}, row {i}" if rows.names is None else f"row {rows.names[i]}"
         i -= rows.matrix.shape[0]
     raise IndexError(i)
 

@@ -58,7 +58,7 @@ def sides(program: Program, of: str, side: str) -> Side:
 def entries(program: Program) -> tuple[Ints, Ints, Scaled]:
     """The entries of ``program.matrix``: ``(rows, variables, coefficients)``."""
     matrices = [rows.matrix.tocoo() for rows in program.rows]
-    found = scaled([matrix.data for matrix in matrices])
+    found = scaled([rows.matrix.data if rows.exactly is None else rows.exactly for rows in program.rows])
     starts = np.cumsum([0, *(matrix.shape[0] for matrix in matrices)])
     row = [matrix.row + start for matrix, start in zip(matrices, starts, strict=False)]
     none = np.empty(0, np.int64)

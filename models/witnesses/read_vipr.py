@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.arithmetic.exact import Number
+from models.programs.program import Program
 from models.programs.terms import INFINITY
+from models.witnesses.read import entries, sides, terms
 
 Vector = dict[int, Number]
 
@@ -59,15 +61,19 @@ class _Constraint(NamedTuple):
         return (self.side - other.side) * other.sense >= 0
 
 
-def check_vipr(path: str | Path) -> Proved:
+def check_vipr(path: str | Path, program: Program | None = None) -> Proved:
     """Check every step of a certificate.
 
     - path: a certificate of version 1.0 or 1.1.
+    - program: a linear program that the certificate has to be about, by the names of its variables: its
+      objective is the certificate's, and its rows and bounds imply those of the certificate. The answer of
+      the certificate counts if it keeps all of the program.
 
-    Returns: the range that it states, in the sense of its objective, if all of it is right.
+    Returns: the range that it states, in the sense of its objective, if all of it is right; of a program, the
+    range of what is minimized.
 
-    Raises `ValueError` if a step is wrong or the file is not a certificate. The message names the step;
-    `OSError` if the file cannot be read.
+    Raises `ValueError` if a step is wrong, the file is not a certificate, or it is about another program. The
+    message names the step or the constraint; `OSError` if the file cannot be read.
 
     Examples
     --------
@@ -83,7 +89,9 @@ def check_vipr(path: str | Path) -> Proved:
     text = Path(path).read_text(encoding="utf-8")
     words = [word for line in text.splitlines() for word in _uncommented(line)]
     try:
-        return _Check(words[::-1]).proved()
+        check = _Check(words[::-1])
+        proved = check.proved()
+        return proved if program is None else _of_program(check, proved, program)
     except (KeyError, IndexError, ZeroDivisionError) as wrong:
         raise ValueError(f"the certificate ends too early, or has a word that is none: {wrong}") from None
 
@@ -102,8 +110,7 @@ class _Check:
             raise ValueError("not a VIPR certificate of version 1.0 or 1.1")
         self._expect("VAR")
         self.size = self._count()
-        for _ in range(self.size):
-            self._word()
+        self.names = [self._word() for _ in range(self.size)]
         self._expect("INT")
         self.whole = {self._variable() for _ in range(self._count())}
         self._expect("OBJ")
@@ -115,6 +122,8 @@ class _Check:
         self.objective = self._vector(self._word())
         self._expect("CON")
         count, _ = self._count(), self._count()
+        self.stated = count
+        self.answers: list[Vector] = []
         self.known: list[_Constraint] = []
         self.tightest: dict[tuple[int, int], int] = {}
         for _ in range(count):
@@ -223,6 +232,7 @@ class _Check:
                 if away * sense < 0 or (sense == 0 and away):
                     raise ValueError(f"the answer {name} breaks constraint {k}")
             costs.append(self.sign * _product(self.objective, answer))
+            self.answers.append(answer)
         return min(costs, default=None)
 
     def _derive(self, best: Number | None) -> None:
@@ -323,6 +333,92 @@ class _Check:
             raise ValueError(f"{name}: it does not follow from both sides")
         assumed = (self.known[one].assumed - {low}) | (self.known[other].assumed - {high})
         return aim._replace(assumed=assumed)
+
+
+def _of_program(check: _Check, proved: Proved, program: Program) -> Proved:
+    """The range that a certificate proves of the optimum of a program, which is minimized.
+
+    Its upper end is infinite if no answer of the certificate keeps the program.
+    """
+    other = "the certificate is about another program"
+    if any(program.has(kind) for kind in ("quadratic", "absolute", "table")):
+        raise ValueError("the program has other costs than linear ones, which no certificate states")
+    place = {"_".join(name.split()): j for j, name in enumerate(program.variable_names())}
+    foreign = next((name for name in check.names if name not in place), None)
+    if foreign is not None:
+        raise ValueError(f"{other}: it has the variable {foreign!r}")
+    if len(place) < program.size or len({*check.names}) < check.size:
+        raise ValueError("names of two variables are the same")
+    at = [place[name] for name in check.names]
+    alone = next((check.names[j] for j in sorted(check.whole) if not program.integer[at[j]]), None)
+    if alone is not None:
+        raise ValueError(f"{other}: the variable {alone!r} is whole in it")
+    index, price, _ = terms(program, "linear")
+    cost: Vector = {}
+    for k, j in enumerate(index.tolist()):
+        cost[j] = cost.get(j, 0) + price.value(k)
+    if {j: a for j, a in cost.items() if a} != {at[j]: check.sign * a for j, a in check.objective.items()}:
+        raise ValueError(f"{other}: OBJ is another objective")
+    known = _constraints_of(program)
+    for k, (sense, side, row, _) in enumerate(check.known[: check.stated]):
+        key, low, high = _directed(
+            {at[j]: a for j, a in row.items()},
+            side if sense >= 0 else -INFINITY,
+            side if sense <= 0 else INFINITY,
+        )
+        least, most = known.get(key, (-INFINITY, INFINITY))
+        if low > least or high < most:
+            raise ValueError(f"{other}: constraint {k} of CON does not follow from its rows and bounds")
+    if check.sign < 0 and proved.lower < INFINITY:
+        proved = Proved(-proved.upper, -proved.lower)
+    if not any(_keeps({at[j]: a for j, a in answer.items()}, known, program) for answer in check.answers):
+        return proved._replace(upper=INFINITY)
+    return proved
+
+
+Key = tuple[tuple[int, Number], ...]
+
+
+def _directed(row: Vector, low: Number, high: Number) -> tuple[Key, Number, Number]:
+    """``low ≤ row ≤ high`` with 1 as the first coefficient, as a key and its two sides."""
+    places = sorted(row)
+    scale = Fraction(row[places[0]]) if places else Fraction(1)
+    low, high = (
+        side if side in (INFINITY, -INFINITY) else Fraction(side) / abs(scale) for side in (low, high)
+    )
+    if scale < 0:
+        low, high = -high, -low
+    return tuple((j, row[j] / scale) for j in places), low, high
+
+
+def _constraints_of(program: Program) -> dict[Key, tuple[Number, Number]]:
+    """The tightest sides of the rows and variables of a program, by the direction of the row."""
+    row, variable, entry = entries(program)
+    vectors: list[Vector] = [{} for _ in range(program.matrix.shape[0])]
+    for k, (i, j) in enumerate(zip(row.tolist(), variable.tolist(), strict=True)):
+        if entry.number[k]:
+            vectors[i][j] = entry.value(k)
+    known: dict[Key, tuple[Number, Number]] = {(): (0, 0)}
+    alone: list[Vector] = [{j: 1} for j in range(program.size)]
+    for of, listed in (("rows", vectors), ("blocks", alone)):
+        lower, upper = sides(program, of, "lower"), sides(program, of, "upper")
+        for i, vector in enumerate(listed):
+            low: Number = -INFINITY if lower.open[i] else lower.at.value(i)
+            high: Number = INFINITY if upper.open[i] else upper.at.value(i)
+            if of == "blocks" and program.integer[i]:
+                low = low if lower.open[i] else math.ceil(low)
+                high = high if upper.open[i] else math.floor(high)
+            key, low, high = _directed(vector, low, high)
+            before = known.get(key, (-INFINITY, INFINITY))
+            known[key] = max(before[0], low), min(before[1], high)
+    return known
+
+
+def _keeps(answer: Vector, known: dict[Key, tuple[Number, Number]], program: Program) -> bool:
+    """Whether an answer keeps all rows and bounds, and is whole where it has to be."""
+    if any(program.integer[j] and a != int(a) for j, a in answer.items()):
+        return False
+    return all(low <= _product(dict(key), answer) <= high for key, (low, high) in known.items())
 
 
 def _sum(name: str, parts: list[tuple[_Constraint, Number]]) -> _Constraint:

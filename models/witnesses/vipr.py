@@ -153,7 +153,7 @@ class _Certificate:
     """The sections of a certificate, built variable by variable."""
 
     def __init__(self, program: Program, answer: list[Number], prices: list[Number]) -> None:
-        self.names = program.variable_names()
+        self.names = [*map(_word, program.variable_names())]
         self.whole = program.integer.tolist()
         self.answer = list(answer)
         self.objective: dict[int, Number] = {}
@@ -184,7 +184,7 @@ class _Certificate:
             charges[j] += a * prices[i]
         lower, upper = (_ends(sides(program, "rows", side)) for side in ("lower", "upper"))
         for name, vector, low, high, price in zip(
-            program.row_names(), vectors, lower, upper, prices, strict=True
+            map(_word, program.row_names()), vectors, lower, upper, prices, strict=True
         ):
             if low is not None and low == high:
                 self.rows.append(_Constraint(name, "E", low, vector, price))
@@ -380,6 +380,12 @@ def _exact(part: Scaled) -> list[Number]:
 
 def _plain(number: Number) -> Number:
     return int(number) if number == int(number) else number
+
+
+def _word(name: str) -> str:
+    """A name that a file gave, as one word that begins no comment."""
+    word = "_".join(name.split())
+    return f"_{word}" if word.startswith("%") else word
 
 
 def _vector(row: Mapping[int, Number]) -> str:

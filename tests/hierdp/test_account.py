@@ -339,7 +339,7 @@ def test_a_release_that_is_written_is_in_the_account(written):
     changing.change_manifest(folder, lambda manifest: manifest["account"].update(left=0.6))
     seal.seal(folder)
     lines = {line.check: line for line in check(folder)}
-    assert "'account' has 'left', which no release has" in lines["manifest"].why
+    assert "'account' has 'left', which no such release has" in lines["manifest"].why
 
 
 def line_of(folder, account):

@@ -13,7 +13,7 @@ from hierdp.bench.checked import check_answers
 from hierdp.bench.files import write
 from hierdp.bench.no_optimum import infeasible, refutation, unbounded
 from hierdp.bench.problems import Problem
-from hierdp.bench.reading import difference, read_by_highs, read_plainly
+from hierdp.bench.reading import difference, read_by_highs, read_strictly
 from hierdp.cli import main
 from models import (
     Chebyshev,
@@ -184,7 +184,7 @@ def test_two_readers_find_the_program_that_was_written(tmp_path, suffix):
         program = model.program()
         path = program.write(tmp_path / f"a{suffix}")
         made = stated(program)
-        assert difference(made, read_plainly(path)) == ""
+        assert difference(made, read_strictly(path)) == ""
         assert difference(made, read_by_highs(path)) == ""
         twice = path.read_bytes()
         assert program.write(tmp_path / f"a{suffix}").read_bytes() == twice

@@ -51,7 +51,7 @@ def program(folder, text, takes=own_solver.FORMS):
         (f"printf '{RIGHT}' | tail -n 3 > $2", "feasible", "inaccurate", "makes no claim"),
         ("printf 'solution status: time limit reached\nno solution available' > $2", "time_limit",
          "stopped", ""),
-        ("printf 'solution status: optimal\nx_0 nan' > $2", "error", "failed", "not finite"),
+        ("printf 'solution status: optimal\nx_0 nan' > $2", "error", "failed", "in place of a finite number"),
         ("printf 'solution status: optimal\nx_0 2.5\nx_1 1.5\ndistance_0 3' > $2", "numerical",
          "inaccurate", "not whole"),
         ("printf 'solution status: optimal\nx_0 3\ny 1' > $2", "error", "failed", "no variable of the file"),

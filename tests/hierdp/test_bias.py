@@ -43,7 +43,7 @@ def dense(table):
 def test_the_errors_are_those_of_second_releases_by_definition(name):
     made = made_by(name)
     found = made.simulated_errors
-    again = MECHANISMS[name].released_again
+    again = MECHANISMS[name].bootstrap
     before = dense(made.table).to_numpy()
     stated = {"settings": made.settings, "budget": made.ledger.as_dict(), "mechanism": made.mechanism}
     after = np.array(

@@ -45,7 +45,8 @@ def made(method="M_c^dp", **options):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Blocks of at most three sizes (there are 16 regions), whose steps are saved at once."""
+    """A step for each region and blocks of at most three sizes (there are 16 regions), all saved at once."""
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 1)
     monkeypatch.setattr(post_processing, "CELLS_A_BLOCK", 50)
     monkeypatch.setattr(Steps, "MOST", 0)
 

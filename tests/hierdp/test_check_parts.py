@@ -19,13 +19,11 @@ from hierdp.checking import (
     HOLDS,
     OPEN,
     CheckResult,
-    _check_cautions,
-    _check_counts,
     _check_seal,
     _check_tables,
 )
-from hierdp.checking.budget import budget_of_one_row, check_budget
-from hierdp.checking.claims import check_entries, check_expected
+from hierdp.checking.budget import check_budget
+from hierdp.checking.manifest import check_manifest, check_warnings, differences
 from hierdp.checking.noise import check_noise
 from hierdp.checking.proofs import (
     _differs,
@@ -46,7 +44,7 @@ from hierdp.measurements.redundant_sums import CountNoise, RedundantSums
 from hierdp.mechanisms.registry import released_by
 from hierdp.privacy.noise import Changes, miss_of, threshold
 from hierdp.record import files, proofs, written
-from hierdp.record.compare import compare, compare_settings
+from hierdp.record.compare import compare
 from hierdp.record.proofs import SavedStep
 from hierdp.record.properties import broken
 from hierdp.record.release import write_tables
@@ -97,13 +95,10 @@ def lines_of(read, folder):
     """The lines of a check except those for files and report; an error is a failure, as in `check`."""
     manifest, table, regions = read.manifest, read.table, read.regions
     checking = released_by(manifest["mechanism"]).checking
-    own = budget_of_one_row(manifest)
     parts = [
-        lambda: check_entries(manifest),
-        lambda: _check_counts(table, manifest, regions),
+        lambda: check_manifest(table, manifest, regions, checking),
         lambda: check_budget(manifest),
-        lambda: _check_cautions(folder, table, manifest),
-        lambda: check_expected(table, own, checking),
+        lambda: check_warnings(folder, manifest),
         lambda: check_proofs(folder, read, checking),
     ]
     found = []
@@ -172,8 +167,8 @@ def a_large_step(manifest):
 
 SPEND, LOSS, SUM, QUERIES = ("budget", "spends", 0), "budget: each loss", "budget: sum", "budget: queries"
 MANIFESTS = {
-    "a claim in words": ("sizes", within("holds", whole="yes"), "whole numbers"),
-    "a claim withdrawn": ("sizes", within("holds", whole=False), "whole numbers"),
+    "a claim in words": ("sizes", within("holds", whole="yes"), "manifest"),
+    "a claim withdrawn": ("sizes", within("holds", whole=False), "manifest"),
     "a claim that nobody makes": ("sizes", within("holds", private=True), "manifest"),
     "another total": ("sizes", within("settings", groups=7), "total"),
     "a loss a little less": ("sizes", within(*SPEND, epsilon=(1 - 1e-7) / 3), LOSS),
@@ -183,20 +178,20 @@ MANIFESTS = {
     "loss moved to another level": ("sizes", moved_loss, QUERIES),
     "more spent than the budget": ("sizes", within("budget", epsilon=0.999), SUM),
     "a little less δ": ("kept", less_delta, QUERIES),
-    "no warning": ("sizes", within(warning=None), "privacy"),
-    "an empty warning": ("sizes", within(warning=""), "privacy"),
-    "another warning": ("sizes", within(warning="all is well"), "privacy"),
+    "no warning": ("sizes", within(warning=None), "manifest"),
+    "an empty warning": ("sizes", within(warning=""), "manifest"),
+    "another warning": ("sizes", within(warning="all is well"), "manifest"),
     "one exact measurement": ("sizes", within(*SPEND, private=True), "privacy"),
-    "other neighbours": ("sizes", within("budget", neighbouring_relation="nobody"), QUERIES),
-    "fewer rows of a person": ("trips of persons", within("budget", "person", rows=1), QUERIES),
-    "more rows of a person": ("trips of persons", within("budget", "person", rows=3), QUERIES),
+    "other neighbours": ("sizes", within("budget", neighbouring_relation="nobody"), "manifest"),
+    "fewer rows of a person": ("trips of persons", within("budget", "person", rows=1), "manifest"),
+    "more rows of a person": ("trips of persons", within("budget", "person", rows=3), "manifest"),
     "rows of a person in place of one": (
-        "persons", within("budget", "person", spends_are_for="one person"), QUERIES
+        "persons", within("budget", "person", spends_are_for="one person"), "manifest"
     ),
-    "errors that are not known": ("sizes", within(standard_errors="in the column standard_error"), QUERIES),
-    "a caution for nothing": ("sizes", within(cautions=["beware"]), "warnings"),
-    "a summary that is better": ("sizes", within("solved", 0, proved_optimal=False), "certificates"),
-    "a summary that is worse": ("sizes", within(all_proved_optimal=False), "certificates"),
+    "errors not known": ("sizes", within(standard_errors="in the column standard_error"), "manifest"),
+    "a caution for nothing": ("sizes", within(cautions=["beware"]), "manifest"),
+    "a summary that is better": ("sizes", within("solved", 0, proved_optimal=False), "manifest"),
+    "a summary that is worse": ("sizes", within(all_proved_optimal=False), "manifest"),
     "a step's objective": ("sizes", within("solved", -1, objective="0"), "certificates"),
     "a step's bound": ("sizes", within("solved", -1, bound="0"), "certificates"),
     "a larger step": ("sizes", within("solved", -1, variables=29), "certificates"),
@@ -226,7 +221,7 @@ def test_relations_with_a_common_prefix_differ(made):
     read, folder = made("sizes")
     manifest = copy.deepcopy(read.manifest)
     manifest["budget"]["neighbouring_relation"] += " of one region"
-    assert QUERIES in failed(replace(read, manifest=manifest), folder)
+    assert "manifest" in failed(replace(read, manifest=manifest), folder)
 
 
 # --- the table -------------------------------------------------------------------------------------------
@@ -266,17 +261,34 @@ def test_a_region_that_is_not_listed(made):
     assert wrong == "level 1: there is no region 'x'"
 
 
-def test_tables_and_settings_made_again_must_be_the_same():
+def test_tables_made_again_must_be_the_same():
     table = pd.DataFrame({"name": ["a", "b"], "count": [1, 2]})
     compare(table, table.copy())
     for other in (table[:1], pd.concat([table, table]), table.astype({"count": float}), table[["name"]]):
         for pair in ((table, other), (other, table)):
             with pytest.raises(Differs):
                 compare(*pair)
-    compare_settings({"a": 1}, {"a": 1})
-    for one, other in (({"a": 1}, {}), ({}, {"a": 1}), ({"a": 1}, {"a": 2})):
-        with pytest.raises(Differs):
-            compare_settings(one, other)
+
+
+def test_differences_name_the_entry():
+    due = {"a": 1, "b": {"c": [2.0, 3]}, "spends": [{"query": "sizes", "times": 1}]}
+    same = {"a": 1, "b": {"c": [2.0, 3]}, "spends": [{"query": "sizes", "times": 1}]}
+    assert not list(differences(same, due))
+    for changed_entry, words in (
+        ({"a": 2}, "'a' is 2, but 1 follows from the rest of the release"),
+        ({"a": True}, "'a' is True, but 1 follows from the rest of the release"),
+        ({"b": 3}, "'b' is not a list of entries by name"),
+        ({"b": {}}, "'b' lacks 'c'"),
+        ({"b": {"c": [2.0, 3], "d": 1}}, "'b' has 'd', which no such release has"),
+        ({"b": {"c": [2.0]}}, "'b', 'c' is [2.0], but [2.0, 3] follows from the rest of the release"),
+        (
+            {"b": {"c": [2.0 + 1e-15, 3]}},
+            "'b', 'c' of 1 is 2.000000000000001, but 2.0 follows from the rest of the release",
+        ),
+        ({"spends": [{"query": "sizes"}]}, "'spends' of 'sizes' lacks 'times'"),
+    ):
+        assert list(differences({**same, **changed_entry}, due)) == [words]
+    assert not list(differences({"a": 1.0 + 1e-12}, {"a": 1.0}, close=1e-9))
 
 
 def test_the_finest_table_is_the_last_level(made, tmp_path):
@@ -310,10 +322,10 @@ def test_every_file_is_sealed_and_no_other_is_there(made, tmp_path):
 
 def test_a_simulated_release_has_its_file_and_no_other_has(made, tmp_path):
     read, folder = made("sizes")
-    assert [line.verdict for line in _check_cautions(folder, read.table, read.manifest)] == [HOLDS]
-    (line,) = _check_cautions(tmp_path, read.table, read.manifest)
+    assert [line.verdict for line in check_warnings(folder, read.manifest)] == [HOLDS]
+    (line,) = check_warnings(tmp_path, read.manifest)
     assert line.verdict == FAILS
-    (line,) = _check_cautions(folder, read.table, {**read.manifest, "warning": None})
+    (line,) = check_warnings(folder, {**read.manifest, "warning": None})
     assert line.verdict == FAILS
 
 
@@ -403,7 +415,7 @@ def test_summary_must_match_the_steps(made):
         manifest = copy.deepcopy(read.manifest)
         manifest["all_proved_optimal"], manifest["solved"][0]["proved_optimal"] = said, of_step
         why = [line.why for line in lines_of(replace(read, manifest=manifest), folder)]
-        assert "the manifest's summary does not agree with its steps" in why
+        assert f"'all_proved_optimal' is {said}, but {of_step} follows from the rest of the release" in why
 
 
 def one(model, x, **line):

@@ -141,7 +141,7 @@ ANY = {
     "no name of the mechanism": (entry(mechanism=[1]), "shape"),
     "a column more": (in_table(lambda table: table.assign(more=1)), "shape"),
     "counts as text": (
-        in_table(lambda t: t.astype({"groups" if "groups" in t else "count": str})), "counts"
+        in_table(lambda t: t.astype({"groups" if "groups" in t else "count": str})), "manifest"
     ),
     "no rows": (in_table(lambda table: table[:0]), None),
     "the last level left out": (in_table(lambda t: t[t.level < t.level.max()]), None),
@@ -151,8 +151,8 @@ ANY = {
     "no budget": (budget(epsilon=0), "budget: sum"),
     "a budget in words": (budget(epsilon="one"), "budget: sum"),
     "a budget that is a list": (manifest(lambda m: m.update(budget=[])), "budget"),
-    "no spends": (budget(spends=[]), "budget: sum"),
-    "a claim in words": (claim(whole="yes"), "whole numbers"),
+    "no spends": (budget(spends=[]), "manifest"),
+    "a claim in words": (claim(whole="yes"), "manifest"),
     "settings of nothing": (manifest(lambda m: m.update(settings={})), None),
     "other levels": (setting(order=["o"] * 50, levels=["a"], axes={"o": ["a"]}), "shape"),
     "a manifest of depth": (file(files.MANIFEST, b"[" * 100_000), "readable"),
@@ -553,7 +553,7 @@ OTHERS = [
         **LIE,
         **PARTS,
         "a unit moved with its answer": (move_a_unit, "certificates"),
-        "the warning erased": (entry(warning=None), "privacy"),
+        "the warning erased": (entry(warning=None), "manifest"),
         "nothing repaired": (entry(mechanism="SH"), TIE),
         "a row at no level": (in_table(lambda t: pd.concat([t, t[-1:].assign(level=9)])), TIE),
         "no axes": (no_axes, "shape"),

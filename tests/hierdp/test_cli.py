@@ -167,7 +167,7 @@ def test_odd_names():
     Path("odd.csv").write_text(rows, encoding="utf-8")
     done = run(
         "release group-size odd.csv --levels état,комуна --group h --max-size 2 --epsilon 1e6 --out out "
-        + SEEN
+        + f"--title <b>ü</b> {SEEN}"
     )
     assert done.exit_code == 0, done.output
     table = pd.read_csv("out/released.csv", dtype=str, keep_default_na=False)

@@ -132,3 +132,58 @@ def test_help_and_list():
     ):
         assert said in text
     assert "Kuo et al. 2018" in run("mechanisms").output
+
+
+# --- a file of options ------------------------------------------------------------------------------------
+
+SAME = [
+    f"{AGES} --method PHP --share 0.3",
+    f"{SMALL} --no-empty-groups --method Hg --share 1 --share 1 --share 2",
+]
+
+
+@pytest.mark.parametrize("line", SAME)
+def test_a_plan_of_options_gives_the_release_of_the_command_line(line):
+    assert run(f"{line} --simulate 2").exit_code == 0
+    table, manifest = results()
+    words = line.split()
+    entries = dict[str, list[str] | bool]()
+    for at, word in enumerate(words[3:], 3):
+        if word.startswith("--") and word != "--out":
+            value = words[at + 1] if at + 1 < len(words) and not words[at + 1].startswith("--") else True
+            entries[word[2:]] = value if value is True else [*entries.get(word[2:], []), value]
+    lines = [f"{name} = {json.dumps(value)}" for name, value in entries.items()]
+    Path("plan.toml").write_text("\n".join(lines))
+    done = run(f"{' '.join(words[:3])} --plan plan.toml --out out --overwrite --simulate 2")
+    assert done.exit_code == 0, done.output
+    again, same = results()
+    pd.testing.assert_frame_equal(again, table)
+    assert {**manifest, "created": 0, "solved": 0} == {**same, "created": 0, "solved": 0}
+
+
+def test_the_command_line_comes_before_the_plan_and_decimals_are_as_typed():
+    Path("plan.toml").write_text('method = "PHP"\nepsilon = 0.30000000000000001\nshare = 0.5\n')
+    words = "release clustering ages.csv --numbers age=0:80:8 --count n --plan plan.toml --out out"
+    assert "0.30000000000000001 has more digits than are kept: write 0.3" in run(words).output
+    assert run(f"{words} --epsilon 0.25 --simulate 1").exit_code == 0
+    _, manifest = results()
+    assert (manifest["mechanism"], manifest["budget"]["epsilon"]) == ("PHP", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("metod = 'AHP'", "the plan 'plan.toml': no option 'metod'; did you mean 'method'?"),
+        ("simulate = true", "'simulate' must be a text, a number, or a list of these, not True"),
+        ("overwrite = 'yes'", "'overwrite' must be true or false, not 'yes'"),
+        ("share = {AHP = 0.5}", "'share' must be a text, a number, or a list of these"),
+        ("share = 'half'", "share"),
+        ("share = ", "is not a TOML file"),
+    ],
+)
+def test_a_wrong_plan_is_refused_by_name(entry, message):
+    Path("plan.toml").write_text(entry)
+    done = run(f"{AGES} --plan plan.toml")
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert not Path("out").exists()

@@ -334,7 +334,6 @@ def dask_cluster(file):
 def test_a_release_whose_scheduler_is_killed_leaves_nothing_and_can_be_made_again(tmp_path, monkeypatch):
     """A worker dies after the first result, which costs its task only, and the scheduler after the third."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(group_size_fits, "BATCHED_FROM", 2)
     monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 4)
     monkeypatch.setattr(cluster, "fingerprint", tasks.same)
     monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 300)
@@ -462,7 +461,6 @@ def test_every_method_is_the_same_bytes_wherever_it_is_made(
 @pytest.mark.parametrize("method", ["M_c^dp", "M_H^dp"])
 def test_a_release_in_blocks_is_the_same_bytes_on_a_cluster(method, local, tmp_path, monkeypatch):
     """The tables in parts, and the proofs of the tasks of regions and of the blocks of sizes."""
-    monkeypatch.setattr(group_size_fits, "BATCHED_FROM", 2)
     monkeypatch.setattr(group_size_fits, "CELLS_A_TASK", 15)
     monkeypatch.setattr(group_size_repairs, "CELLS_A_BLOCK", 20)
     monkeypatch.setattr(size_table, "PART", 25)

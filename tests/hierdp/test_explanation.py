@@ -14,7 +14,7 @@ from hierdp.cli import main
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts.mechanism import NOT_EMPTY, PRIVATE_GROUPS
 from hierdp.mechanisms.relations import ENTITY, PERSON
-from hierdp.mechanisms.tabulation.budget import Unit as TableUnit
+from hierdp.mechanisms.tabulation.budget import person_unit, relation_of
 from hierdp.mechanisms.unit import trips_of_a_person
 from hierdp.privacy.budget import Ledger, Spend
 from hierdp.privacy.conversion import TIGHTER, epsilon_of, rho_of
@@ -81,9 +81,9 @@ def test_what_is_hidden_is_what_differs_between_the_audits_tables(case):
             for distinct in (True, False)
             for replaced in (True, False)
         ],
-        (TableUnit().neighbours([]), REPLACES),
-        (TableUnit().neighbours([("town", "total")]), REPLACES),
-        (TableUnit(False, 3).neighbours([]), JOINS),
+        (relation_of(person_unit(), []), REPLACES),
+        (relation_of(person_unit(), [("town", "total")]), REPLACES),
+        (relation_of(person_unit(False, 3), []), JOINS),
         ("two tables are neighbours in some other way", None),
     ],
 )

@@ -94,4 +94,4 @@ def test_what_another_version_wrote_in_this_format_is_checked_in_full(folder):
     assert found["version"].verdict == OPEN
     changed(folder, lambda manifest: manifest.update(promise="none"))
     (line,) = [line for line in check(folder) if line.verdict == FAILS]
-    assert (line.check, "'promise', which no release has" in line.why) == ("manifest", True)
+    assert (line.check, "'promise', which no such release has" in line.why) == ("manifest", True)

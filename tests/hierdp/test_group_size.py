@@ -182,21 +182,22 @@ def plain_hierarchy(places, noisy, groups):
 def test_plain_reference(data, seed, spread):
     noise = added(seed, spread)
     release = m_c_dp(data, 1.0, noise)
-    *monotone, last = release.steps
+    fit, last = release.steps
     nodes = [row for level in noise.noisy for row in level]
-    assert len(monotone) == len(nodes) == data.hierarchy.size
+    assert len(fit.problems) == len(nodes) == data.hierarchy.size
     # Noise is added to each region's number of groups of at most each size.
     for true, counts in zip((row for level in noise.true for row in level), data.counts, strict=True):
         assert true.tolist() == [sum(counts[: k + 1]) for k in range(len(counts))]
     # Lines 2 and 3: the nearest monotone whole numbers.
-    repaired = []
-    for row, step in zip(nodes, monotone, strict=True):
-        x = step.solution.x.tolist()
+    repaired, costs = [], 0
+    for row, x in zip(nodes, fit.solution.x.reshape(len(nodes), -1).tolist(), strict=True):
         assert x == sorted(x)
         assert 0 <= x[0] <= x[-1] <= data.groups
         cost = sum((a - int(b)) ** 2 for a, b in zip(x, row, strict=True))
-        assert cost == step.solution.objective == plain_isotonic(row.tolist(), data.groups)
+        assert cost == plain_isotonic(row.tolist(), data.groups)
+        costs += cost
         repaired.append([a - b for a, b in zip(x, [0, *x], strict=False)])
+    assert costs == fit.solution.objective
     # Lines 4 and 5: differences, and the consistent counts nearest to them.
     assert last.model.counts.tolist() == repaired
     counts = released(release, data)

@@ -343,7 +343,7 @@ def test_flows_are_covered_at_every_size_and_level(confidence):
 )
 def test_counts_are_released_again_by_the_same_mechanism(mechanism, options):
     made = release(TRIPS, mechanism, epsilon=1e6, noise=SimulatedNoise(1), **options)
-    function = released_by(made.mechanism).released_again
+    function = released_by(made.mechanism).bootstrap
     again = function(made.table, made.manifest(), made.regions, SimulatedNoise(2))
     pd.testing.assert_frame_equal(again, made.table)  # next to no noise: the released counts come back
     options["method"] = made.mechanism

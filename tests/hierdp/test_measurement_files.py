@@ -303,7 +303,7 @@ def test_another_measurement_in_file_and_budget_is_refused(what, method, tmp_pat
     parts = list(release.measurements)
     edit(parts)
     ours = replace(release.ledger, spends=tuple(part.spend for part in parts))
-    release = replace(release, measurements=Measurements(tuple(parts)), ledger=ours)
+    release = replace(release, measurements=Measurements(tuple(parts)), budget=ours)
     release.write(tmp_path / "out", report=False)
     monkeypatch.undo()
     assert found in failed(tmp_path / "out")
@@ -371,7 +371,7 @@ def test_other_settings_do_not_give_the_release(case, name, value, written):
 
     change_manifest(folder, edit)
     seal.seal(folder)
-    assert {"table from steps", "budget: queries", "shape"} & set(failed(folder))
+    assert {"table from steps", "budget: queries", "shape", "manifest"} & set(failed(folder))
 
 
 def exchanged(column, rows):

@@ -15,7 +15,7 @@ from hierdp.cli.forms import FORMS, arguments_of, flags_of
 from hierdp.cli.release import shared
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.option import Keyword, Option, check_options, documented, keywords_of
-from hierdp.mechanisms.registry import PACKAGES
+from hierdp.mechanisms.registry import PACKAGES, REPAIR
 
 KEYWORDS = {name: mechanism.keywords for name, mechanism in MECHANISMS.items()}
 EACH = [(name, keyword) for name, keywords in KEYWORDS.items() for keyword in keywords]
@@ -75,7 +75,7 @@ def test_there_is_no_second_list_of_options(mechanism):
     assert len(set(flags)) == len(flags)
     lost = {flag for option in shared.params for flag in option.opts} - set(flags)
     assert lost == set()  # each has another name, if a mechanism uses it for an option of its own
-    own = sorted(one.opts for one in command.params if one.name not in names)
+    own = sorted(one.opts for one in command.params if one.name not in (*names, "plan_file"))
     assert own == sorted(flag.opts for flag in flags_of(KEYWORDS[mechanism]))
     assert [one.required for one in command.params] == sorted(
         (one.required for one in command.params), reverse=True
@@ -101,7 +101,8 @@ def test_python_takes_what_is_declared(mechanism):
 
 def test_every_form_is_known():
     planned = [mechanism.planning_keywords for mechanism in MECHANISMS.values()]
-    forms = {one.option.form for keywords in (*KEYWORDS.values(), *planned) for one in keywords.values()}
+    declared = *KEYWORDS.values(), *planned, REPAIR.keywords
+    forms = {keyword.option.form for keywords in declared for keyword in keywords.values()}
     assert forms - {None} == set(FORMS)
 
 

@@ -9,13 +9,12 @@ import pytest
 from click.testing import CliRunner
 from test_check import change_manifest
 
-from hierdp import InputError, repair
+from hierdp import InputError, SimulatedNoise, release, repair
 from hierdp.checking import FAILS, check
 from hierdp.checking.budget import check_budget
-from hierdp.checking.claims import check_expected
 from hierdp.cli import main
 from hierdp.execution import seal
-from hierdp.mechanisms.registry import MECHANISMS, REPAIR, released_by
+from hierdp.mechanisms.registry import REPAIR
 from hierdp.mechanisms.repair.methods import METHODS
 from tests.marks import quick
 
@@ -152,9 +151,10 @@ def test_a_changed_given_count_or_an_added_budget_fails_the_check(tmp_path):
     assert manifest["budget"] is None
     manifest["account"] = {"data": "x", "entry": 1, "digest": ""}
     assert [line.verdict for line in check_budget(manifest)] == [FAILS]
-    checking = released_by(manifest["mechanism"]).checking
-    manifest["budget"] = {"spends": []}
-    assert [line.verdict for line in check_expected(made.table, manifest, checking)] == [FAILS]
+    change_manifest(out, lambda manifest: manifest.update(budget={"spends": []}))
+    seal.seal(out)
+    failed = {line.check: line.why for line in check(out) if line.verdict == FAILS}
+    assert failed["manifest"].startswith("'budget' is {'spends': []}, but None follows")
 
 
 @pytest.mark.parametrize("proofs", [True, False])
@@ -202,12 +202,16 @@ def test_without_a_fixed_total_it_is_that_of_least_squares():
         assert repair(table(), **COLUMNS, method=method).table["count"][0] == round(free)
 
 
-def test_a_release_without_its_budget_fails_the_check():
-    checking = MECHANISMS["group-size"].checking
-    manifest = {"budget": None, "standard_errors": "not known after post-processing"}
-    (line,) = check_expected(pd.DataFrame({"groups": [1]}), manifest, checking)
-    assert line.verdict == FAILS
-    assert line.why == "this mechanism measures, but the manifest has no budget"
+def test_a_release_without_its_budget_fails_the_check(tmp_path):
+    people = pd.DataFrame({"state": list("AAB"), "home": [1, 1, 2]})
+    out = release(
+        people, "group-size", epsilon=1, levels=["state"], group=["home"], max_size=2,
+        groups=people.drop_duplicates(), noise=SimulatedNoise(0),
+    ).write(tmp_path / "out")  # fmt: skip
+    change_manifest(out, lambda manifest: manifest.update(budget=None, warning=None))
+    seal.seal(out)
+    failed = {line.check: line.why for line in check(out) if line.verdict == FAILS}
+    assert failed["manifest"] == "this mechanism measures, but the manifest has no budget"
 
 
 def test_windows_hold_below_the_fixed_level_and_name_the_region_where_they_are_too_narrow():
@@ -314,7 +318,7 @@ def test_repairs_of_random_hierarchies_are_proved_and_follow_from_their_steps(se
     for method, options in METHODS.items():
         if options.whole_only and seed % 2:
             continue
-        for fixed in ([], ["root"]) if options.fixed else ([],):
+        for fixed in ([], ["root"]) if "fixed" in options.takes else ([],):
             made = repair(full, **columns, standard_error="se", method=method, fixed=fixed)
             found = verdicts(made, tmp_path / "out")
             assert not [line for line in found.values() if line.verdict == FAILS]

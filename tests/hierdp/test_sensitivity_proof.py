@@ -18,11 +18,11 @@ from hierdp.mechanisms.count_of_counts.estimates import METHODS as COUNT_OF_COUN
 from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
-from hierdp.mechanisms.tabulation.budget import Unit as Persons
+from hierdp.mechanisms.tabulation.budget import person_unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
-from hierdp.mechanisms.unit import trips_of_a_person
+from hierdp.mechanisms.unit import PrivacyUnit, trips_of_a_person
 from hierdp.privacy.budget import Allowed
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
@@ -123,7 +123,7 @@ def test_readers_give_the_counts_of_every_table_of_up_to_two_rows(name):
 def test_a_sensitivity_that_is_too_small_is_noticed(monkeypatch):
     """Also one that is too large: noise that nobody needs."""
     for factor in (1, 4):
-        monkeypatch.setattr(Persons, "squared_sensitivity", property(lambda _, factor=factor: factor))
+        monkeypatch.setattr(PrivacyUnit, "squared_sensitivity", lambda _, factor=factor: factor)
         with pytest.raises(AssertionError):
             prove(universe.by_tabulation, universe.replaced, 2)
     for factor in (1, 2):
@@ -237,12 +237,14 @@ def persons(counts, noise, unit):
     tabulate(data, plan, 1.0, 1e-6, noise, "GLS", unit)
 
 
-@pytest.mark.parametrize("unit", quick([Persons(False, 3), Persons(), Persons(bounded=False)]), ids=str)
+@pytest.mark.parametrize(
+    "unit", quick([person_unit(False, 3), person_unit(), person_unit(bounded=False)]), ids=str
+)
 def test_queries_of_several_attributes(unit):
     """A total that is public is measured with the noise of other queries, although it cannot change."""
     for query, norm, claimed, queries in queries_of(partial(persons, unit=unit), 36):
-        found = largest(queries, unit.rows, unit.bounded, norm)
-        if found or not unit.bounded:
+        found = largest(queries, unit.rows, unit.replaced, norm)
+        if found or not unit.replaced:
             same(found, norm, claimed, query)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, person_unit, shares
 from hierdp.mechanisms.tabulation.measure import level_queries
 from hierdp.mechanisms.tabulation.plan import plan_of, shipped
 from hierdp.mechanisms.tabulation.queries import Queries
@@ -105,7 +105,7 @@ def named(queries, unit):
 
 def test_without_shares_they_are_equal_and_what_is_public_is_not_measured():
     queries = Queries(plan_of({"attributes": ATTRIBUTES}, invariants=["state:age"]))
-    found = named(queries, Unit(bounded=False))
+    found = named(queries, person_unit(bounded=False))
     third = Fraction(1, 3)
     expected = {f"{query} by {level}": third / 2 for level in LEVELS[:2] for query in ("group", "detailed")}
     expected |= {f"{query} by county": third / 4 for query in ("total", "group", "age", "detailed")}

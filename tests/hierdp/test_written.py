@@ -370,14 +370,14 @@ def test_a_table_that_its_manifest_does_not_describe(folder):
 
 ADDED = {
     "the manifest has 'endorsed_by'": lambda m: m.update(endorsed_by="the office"),
-    "the budget has 'epsilon_per_year'": lambda m: m["budget"].update(epsilon_per_year=0.1),
-    "a measurement of the budget, 'cumulative sizes by root', has 'note'": (
+    "'budget' has 'epsilon_per_year'": lambda m: m["budget"].update(epsilon_per_year=0.1),
+    "'budget', 'spends' of 'cumulative sizes by root' has 'note'": (
         lambda m: m["budget"]["spends"][0].update(note="half")
     ),
     "'versions' has 'sampcert'": lambda m: m["versions"].update(sampcert="1.0"),
     "'holds' has 'optimal'": lambda m: m["holds"].update(optimal=True),
     "the manifest lacks 'warning'": lambda m: m.pop("warning"),
-    "a measurement of the budget, 'cumulative sizes by root', lacks 'times'": (
+    "'budget', 'spends' of 'cumulative sizes by root' lacks 'times'": (
         lambda m: m["budget"]["spends"][0].pop("times")
     ),
 }
@@ -393,7 +393,7 @@ def test_entries_added_and_sealed_anew(folder, why):
 def test_an_entry_added_to_a_step(folder):
     change_manifest(folder / "sizes", lambda manifest: manifest["solved"][-1].update(by="hand"))
     seal.seal(folder / "sizes")
-    assert "has 'by', which no release has" in failing(folder / "sizes")["manifest"]
+    assert "has 'by', which no such release has" in failing(folder / "sizes")["manifest"]
 
 
 def test_the_entries_are_those_of_a_release(folder):

@@ -25,8 +25,7 @@ from hierdp.mechanisms.group_size.mechanism import measure
 from hierdp.mechanisms.group_size.post_processing import METHODS as GROUP_SIZE
 from hierdp.mechanisms.range_query import range_query
 from hierdp.mechanisms.range_query.matrix import STRATEGIES
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON
-from hierdp.mechanisms.tabulation.budget import Unit as Persons
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, person_unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.mechanisms.top_down import top_down
@@ -288,8 +287,8 @@ JOINED = {
         partial(by_flow, unit=trips_of_a_person(2, False, False), method="VanillaGauss"),
         2,
     ),
-    "tabulation": (partial(by_tabulation, unit=Persons(bounded=False)), 1),
-    "tabulation, two rows": (partial(by_tabulation, unit=Persons(False, 2)), 2),
+    "tabulation": (partial(by_tabulation, unit=person_unit(bounded=False)), 1),
+    "tabulation, two rows": (partial(by_tabulation, unit=person_unit(False, 2)), 2),
 }
 """A person joins: what is measured, and with how many rows at most."""
 

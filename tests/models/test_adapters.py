@@ -1,12 +1,14 @@
 """Answers of other libraries, right and wrong ones, through `models.adapters`."""
 
+import re
+from fractions import Fraction
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import optimize, sparse, stats
 
 from models import Isotonic, MinCostFlow, WassersteinDistance, adapters
 from models.testing import instances
@@ -250,3 +252,78 @@ def test_a_short_way_on_a_long_line_is_proved():
     assert model.certificate([2 / 9]).optimal
     assert not model.certificate([0.23]).optimal
     assert not model.certificate([0.21]).optimal
+
+
+COST = [[1.0, 9.0], [9.0, 9.0]]
+S = [[1, 1], [1, 0], [0, 1]]
+
+
+assign = adapters.linear_sum_assignment
+
+
+def reconciled(variance):
+    return adapters.reconciliation([11, 4, 7], S, [12, 3, 6], variance)
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        (lambda: assign([0, 1], [0, -1], COST), "col_ind has -1: it must be from 0 to 1"),
+        (lambda: assign([0, 2], [0, 1], COST), "row_ind has 2: it must be from 0 to 1"),
+        (lambda: assign([0, 1], [1, 0], [[1, np.inf], [2, 3]]), "row 0 and column 1 are paired, which"),
+        (lambda: adapters.isotonic_regression([2, 2], [3, 1], [1, 0]), "weights[1] is 0: weights must be"),
+        (lambda: adapters.ruptures([-1, 4], np.zeros(4), n_bkps=1), "the breaks must be above 0 and rise"),
+        (lambda: adapters.ruptures([2, 2, 4], np.zeros(4), n_bkps=2), "the breaks must be above 0 and rise"),
+        (lambda: adapters.emd([[1, 0, 0], [1, 2, 0]], [1, 3], [2, 2], COST), "G has shape (2, 3), M (2, 2)"),
+        (lambda: reconciled(np.triu(np.ones((3, 3)))), "must be symmetric"),
+        (lambda: reconciled([1, 0, 1]), "variance has 0.0: variances must be"),
+        (lambda: reconciled([1, -1, 1]), "variance has -1.0: variances must"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_library_did_not_answer_is_refused(claim, why):
+    with pytest.raises(ValueError, match=re.escape(why)):
+        claim()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"constraints": ([[2, 1]], -np.inf, 4)},
+        {"constraints": ([2, 1], -np.inf, 4)},
+        {"constraints": [([[2, 1]], -np.inf, 4)]},
+        {"constraints": [([[2, 1]], 1, 4), optimize.LinearConstraint([[1, 0]], 0, 3)]},
+        {"constraints": optimize.LinearConstraint(sparse.csr_matrix([[2, 1]]), -np.inf, 4), "bounds": None},
+        {"constraints": ([[2, 1]], -np.inf, 4), "bounds": (0, 9)},
+        {"constraints": ([[2, 1]], -np.inf, 4), "bounds": ([0, 0], [9, 8])},
+        {"constraints": ([[2, 1]], -np.inf, 4), "bounds": optimize.Bounds(0, [9, 8]), "integrality": [1, 0]},
+    ],
+    ids=str,
+)
+def test_milp_takes_what_scipy_takes(form):
+    problem = {"c": [-1, -1], "integrality": 1, **form}
+    proof = proof_of(adapters.milp(optimize.milp(**problem), **problem))
+    assert (proof.optimal, proof.objective) == (True, -4)
+
+
+@pytest.mark.parametrize("bounds", [(0, 3), [0, 3], [(0, 3)], [(0, 3), (0, None)], None, (0, None)], ids=str)
+def test_linprog_takes_what_scipy_takes(bounds):
+    problem = {"c": [-1, 1], "A_ub": [[1, 1]], "b_ub": [4], "bounds": bounds}
+    proof = adapters.linprog(optimize.linprog(**problem), **problem).certificate()
+    assert (proof.optimal, proof.objective) == (True, -4 if bounds in (None, (0, None)) else -3)
+
+
+def test_whole_variables_of_linprog():
+    problem = {"c": [-1.0, -1], "A_ub": [[2.0, 1]], "b_ub": [4.5], "integrality": [1, 1]}
+    claim = adapters.linprog(optimize.linprog(**problem), **problem)
+    assert claim.witness is None
+    assert proof_of(claim).objective == -4
+
+
+def test_a_linear_program_of_fractions_is_not_rounded():
+    tenth = Fraction(1, 10)
+    claim = adapters.linear_program([1, 1], [-1, -1], [[tenth, 2 * tenth]], -np.inf, 3 * tenth, (0, 1), True)
+    assert proof_of(claim).optimal
+    near = [Fraction(999_999_999, 10**9), 1]
+    assert adapters.linear_program(near, [-1, -1], [[1, 1]], 0, 2, (0, 1), True).x.tolist() == [1, 1]
+    assert adapters.linear_program(near, [-1, -1], [[1, 1]], 0, 2, (0, 1)).x.tolist() == near

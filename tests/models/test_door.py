@@ -125,7 +125,8 @@ def test_entries_of_a_sparse_matrix_at_one_place_are_added_without_wrapping():
         assert door.sparse("A", twice).toarray().tolist() == [[200, 0]]
     large = scipy.sparse.coo_matrix((np.array([2**62, 2**62 - 1]), ([0, 0], [0, 0])), shape=(1, 1))
     assert door.sparse("A", large).data.tolist() == [2**63 - 1]
-    for wrong in ([[2**63, 0.5]], [[Fraction(1, 3)]]):
+    assert door.sparse("A", [[2**63, 0.5]]).data.tolist() == [2.0**63, 0.5]
+    for wrong in ([[2**63 + 1, 0.5]], [[Fraction(1, 3)]]):
         with pytest.raises(ValueError, match="A has an entry that neither"):
             door.sparse("A", wrong)
     outside = scipy.sparse.csr_matrix(([1], [0], [0, 1]), shape=(1, 1))

@@ -19,7 +19,7 @@ from hierdp.counts.size_runs import Runs, resized, unattributed
 from hierdp.measurements.query import Query
 from hierdp.mechanisms.count_of_counts.pooled import pooled
 from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC, Allowed
-from hierdp.record.step import Problem, Solving, solve_each
+from hierdp.record.step import Solving, Step, solve_all
 from models import FixedSum, Isotonic
 from models.arithmetic.arrays import Ints
 
@@ -265,9 +265,8 @@ def estimates(
         waiting.append((step, name(step.regions), *_together(step, parts)))
         held += step.cells
         if held > CELLS:  # a large step, which is not sent to another process
-            (problem,), (_, _, _, weights) = nearest(*waiting[0]), waiting.pop()
-            yield step.estimates(np.asarray(solve(*problem).solution.x), weights)
-            held = 0
+            (large,), waiting, held = waiting, [], 0
+            yield step.estimates(np.asarray(nearest(solve, *large).solution.x), large[-1])
     yield from _nearest_each(waiting, solve)
 
 
@@ -280,13 +279,13 @@ def _together(step: Together, parts: Iterator[Ints]) -> tuple[Ints, Ints | None]
 
 
 def _nearest_each(waiting: Sequence[Noisy], solve: Solving) -> Iterator[Runs]:
-    solved = solve_each(nearest, waiting, solve, "repair of regions")
-    for (step, _, _, weights), found in zip(waiting, solved, strict=True):
-        yield step.estimates(np.asarray(found.solution.x), weights)
+    solved = solve_all(nearest, waiting, solve, "repair of regions")
+    for (step, _, _, weights), nearest_sizes in zip(waiting, solved, strict=True):
+        yield step.estimates(np.asarray(nearest_sizes.solution.x), weights)
 
 
-def nearest(of: Together, names: Sequence[str], noisy: Ints, weights: Ints | None) -> list[Problem]:
-    """The problem of the nearest groups by size."""
+def nearest(solve: Solving, of: Together, names: Sequence[str], noisy: Ints, weights: Ints | None) -> Step:
+    """The nearest groups by size to the noisy numbers of some regions."""
     method, low, high = of.method, of.domain.smallest, of.domain.largest
     name = f"{method.name}: {names[0]}"
     if len(names) > 1:
@@ -294,9 +293,9 @@ def nearest(of: Together, names: Sequence[str], noisy: Ints, weights: Ints | Non
         hg = method.form == "Hg"
         least, most = np.full(len(names), low if hg else 0), np.full(len(names), high) if hg else of.groups
         both = Isotonic(noisy, method.p, lower=least, upper=most, integer=True, offsets=of.offsets)
-        return [(f"{name} and {len(names) - 1:,} more", both, names)]
+        return solve(f"{name} and {len(names) - 1:,} more", both, names)
     groups = int(of.groups[0])
     if method.form == "H":
-        return [(name, FixedSum(noisy, groups, p=2), ())]
+        return solve(name, FixedSum(noisy, groups, p=2))
     lower, upper = (low, high) if method.form == "Hg" else (0, groups)
-    return [(name, Isotonic(noisy, method.p, weights, lower=lower, upper=upper, integer=True), ())]
+    return solve(name, Isotonic(noisy, method.p, weights, lower=lower, upper=upper, integer=True))

@@ -22,12 +22,10 @@ from hierdp.privacy.budget import GAUSSIAN, GEOMETRIC
 from hierdp.record.step import (
     NotProved,
     NotSolved,
-    Problem,
     Solving,
     Step,
     require_proved,
-    run_each,
-    solve_each,
+    solve_all,
     solved,
 )
 from models import CostTable, CumulativeQIP, HierarchyQIP, Isotonic, Model, Tree
@@ -188,7 +186,7 @@ def consistent_blocks(
         shares = [int(whole[cut].sum()) for cut in blocks]
     held, lowest, highest = 0, -NEVER, NEVER
     tasks = zip(map(method.block, blocks), parts, shares, answers, strict=True)
-    steps = run_each(partial(block_of_sizes, places.tree), tasks, solve, method.step)
+    steps = solve_all(partial(block_of_sizes, places.tree), tasks, solve, method.step)
     for part, step in zip(parts, steps, strict=True):
         model: Any = step.model
         low, high = model.root_prices(step.solution.x)
@@ -304,12 +302,8 @@ METHODS = {
 CELLS_A_TASK = 200_000
 """Cells of the regions that one task of `execution` makes monotone: some 50 ms of work."""
 
-BATCHED_FROM = 1_000
-"""From this number of regions on, the regions of a task form one model, with one line in the manifest. With
-separate models, most of the time would go to handling tiny models."""
-
-AT_ONCE = "monotone sizes"
-"""How the name of a step of many regions begins."""
+MONOTONE = "monotone sizes"
+"""How the name of a step of some regions begins."""
 
 
 def fit_regions(counts: Ints, places: Hierarchy, groups: int, solve: Solving) -> None:
@@ -320,14 +314,10 @@ def fit_regions(counts: Ints, places: Hierarchy, groups: int, solve: Solving) ->
     - counts, int64 or int32 array, shape (nodes, sizes)
     """
     regions, sizes = counts.shape
-    several = regions >= BATCHED_FROM
     cuts = execution.chunks(regions, CELLS_A_TASK // sizes)
     tasks = ((region_names(places, cut), counts[cut], groups) for cut in cuts)
-    at = 0
-    for step in solve_each(monotone_at_once if several else monotone, tasks, solve, AT_ONCE):
-        fitted = np.asarray(step.solution.x).reshape(-1, sizes)
-        counts[at : at + len(fitted)] = differences(fitted)  # a region is used before it is replaced
-        at += len(fitted)
+    for cut, fitted in zip(cuts, solve_all(monotone_counts, tasks, solve, MONOTONE), strict=True):
+        counts[cut] = fitted
 
 
 def region_names(places: Hierarchy, nodes: slice) -> list[str]:
@@ -340,14 +330,9 @@ def region_names(places: Hierarchy, nodes: slice) -> list[str]:
     return names
 
 
-def monotone(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """Monotone fits of some regions, one model each."""
-    fits = [Isotonic(row, p=2, lower=0, upper=groups, integer=True) for row in noisy]
-    return [(name, fit, ()) for name, fit in zip(names, fits, strict=True)]
-
-
-def monotone_at_once(names: Sequence[str], noisy: Ints, groups: int) -> list[Problem]:
-    """Monotone fits of some regions, as one model."""
+def monotone_counts(solve: Solving, names: Sequence[str], noisy: Ints, groups: int) -> Ints:
+    """Counts by size of some regions, from their monotone fits, which are one model."""
     offsets = np.arange(len(noisy) + 1) * noisy.shape[1]
     fit = Isotonic(noisy.ravel(), p=2, lower=0, upper=groups, integer=True, offsets=offsets)
-    return [(f"{AT_ONCE} from {names[0]} on", fit, names)]
+    step = solve(f"{MONOTONE} from {names[0]} on", fit, names)
+    return differences(np.asarray(step.solution.x).reshape(noisy.shape))

@@ -1,7 +1,7 @@
 """Counts that somebody else has noised or estimated, made consistent. Nothing is measured.
 
-It is registered beside the mechanisms, so that `hierdp check` finds how a repair's table follows from its
-steps as it does for a release. It is no mechanism: it draws no noise, has no budget, and claims no privacy.
+A repair is stated as the mechanisms are, so that `hierdp check` finds how its table follows from its steps.
+But it draws no noise, has no budget, and claims no privacy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["MECHANISM", "Repair", "repair"]
 
 MECHANISM = MechanismInfo(
     name="repair",
-    module=f"{__name__}.mechanism",
+    module=__name__,
     releases="counts that somebody else has noised or estimated, made consistent",
     guarantee="no claim",
     neighbours="none: nothing is measured",
@@ -29,6 +29,7 @@ MECHANISM = MechanismInfo(
         MethodInfo("chebyshev", "TreeChebyshev", "Boninsegna & Silvestri 2025, for a whole tree"),
         MethodInfo("least-absolute", "TreeAbsolute", "least absolute deviations"),
     ),
+    value="Repair",
     released_as="repair: [a-z-]+",
 )
 

@@ -23,12 +23,14 @@ class InputCounts:
     - measured, shape (regions,): True for every region of the last level.
     - errors, float64 array, shape (regions,): standard errors, NaN where nothing was measured, or a fixed
       count has none. Default: all counts are equally uncertain.
+    - tables: whether the regions of the first level are independent tables.
     """
 
     hierarchy: Hierarchy
     counts: NDArray[Any]
     measured: NDArray[np.bool_]
     errors: Floats | None = None
+    tables: bool = False
 
     @cached_property
     def variance(self) -> Floats:

@@ -28,8 +28,9 @@ from hierdp.mechanisms.intervals import (
 )
 from hierdp.mechanisms.linear_programs import Region
 from hierdp.mechanisms.repair.input_counts import InputCounts
-from hierdp.mechanisms.repair.table import AXIS, given_of
-from hierdp.privacy.budget import GAUSSIAN
+from hierdp.mechanisms.repair.mechanism import Repair
+from hierdp.mechanisms.repair.table import AXIS
+from hierdp.privacy.budget import GAUSSIAN, Allowed
 from hierdp.record.step import Solving
 from hierdp.record.written import ReleaseFolder
 from models import ConstrainedInference
@@ -111,12 +112,11 @@ def _fixed(release: ReleaseFolder) -> list[int]:
     return [release.regions[AXIS].levels.index(name) for name in release.manifest["settings"]["fixed"]]
 
 
-def intervals(release: ReleaseFolder) -> RepairIntervals:
+def intervals(_: Repair, given: InputCounts, __: Allowed, release: ReleaseFolder) -> RepairIntervals:
     """The intervals of a repair.
 
     Raises `InputError` if its counts were given without standard errors.
     """
-    given = given_of(release.table, release.regions[AXIS])
     if given.errors is None:
         raise unknown(release, "its counts were given without standard errors (--standard-error)")
     exact = np.isin(given.hierarchy.tree.level, _fixed(release))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hierdp.errors import InputError, listed, unknown_name
+from hierdp.errors import InputError
 from hierdp.execution import progress
 from hierdp.mechanisms.repair.input_counts import InputCounts
 from hierdp.mechanisms.weights import real_weights, whole_weights
@@ -40,104 +40,85 @@ ALL_LEVELS = "consistency of all levels"
 
 @dataclass(frozen=True)
 class RepairMethod:
-    """What a method accepts, besides counts."""
+    """A method: the options that it takes, and whether its counts must be whole."""
 
+    takes: tuple[str, ...] = ()
     whole_only: bool = False
-    fixed: bool = False
-    window: bool = False
 
 
 METHODS = {
     "least-squares": RepairMethod(),
     "non-negative": RepairMethod(),
     "whole": RepairMethod(whole_only=True),
-    "hierarchy-qip": RepairMethod(fixed=True, window=True),
-    "chebyshev": RepairMethod(fixed=True),
-    "least-absolute": RepairMethod(whole_only=True, fixed=True),
+    "hierarchy-qip": RepairMethod(("fixed", "window")),
+    "chebyshev": RepairMethod(("fixed",)),
+    "least-absolute": RepairMethod(("fixed",), whole_only=True),
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    """The chosen method and its options, checked.
-
-    Raises `InputError` if there is no such method, or it does not take an option.
-    """
-
-    method: str
-    fixed: tuple[str, ...] = ()
-    window: int | None = None
-    tables: bool = False
-    """Whether the regions of the first level are independent tables."""
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(unknown_name(self.method, METHODS, "no method"))
-        whole = isinstance(self.window, int) and not isinstance(self.window, bool)
-        if self.window is not None and not (whole and self.window >= 0):
-            raise InputError(f"`window` is {self.window!r}: it must be a whole number, 0 or more")
-        for name in ("fixed", "window"):
-            if getattr(self, name) not in ((), None) and not getattr(METHODS[self.method], name):
-                able = [other for other, method in METHODS.items() if getattr(method, name)]
-                what = {"fixed": "fixed levels", "window": "window"}[name]
-                raise InputError(f"{self.method} takes no {what}; use {listed(able)}, or leave `{name}` out")
-
-    def check(self, given: InputCounts) -> None:
-        """Refuse counts that the method does not take."""
-        method = METHODS[self.method]
-        if method.whole_only and not given.whole:
-            region = given.name(int(np.argmax(given.counts != np.rint(given.counts))))
-            raise InputError(
-                f"the count of {region} is not whole, and {self.method} takes whole counts: use "
-                "hierarchy-qip, which gives whole counts from fractions, or round the counts"
-            )
-        if not np.abs(given.counts).max(initial=0) <= LARGEST:
-            region = given.name(int(np.argmax(np.abs(given.counts))))
-            raise InputError(f"the count of {region} is over {LARGEST:.2g}: count in larger units")
+def _check(given: InputCounts, method: str) -> None:
+    """Refuse counts that a method does not take."""
+    if METHODS[method].whole_only and not given.whole:
+        region = given.name(int(np.argmax(given.counts != np.rint(given.counts))))
+        raise InputError(
+            f"the count of {region} is not whole, and {method} takes whole counts: use hierarchy-qip, which "
+            "gives whole counts from fractions, or round the counts"
+        )
+    if not np.abs(given.counts).max(initial=0) <= LARGEST:
+        region = given.name(int(np.argmax(np.abs(given.counts))))
+        raise InputError(f"the count of {region} is over {LARGEST:.2g}: count in larger units")
 
 
-def repaired(given: InputCounts, options: Options, solving: Solving = Step.solve) -> NDArray[Any]:
+def repaired(
+    given: InputCounts,
+    method: str,
+    fixed: Sequence[str] = (),
+    window: int | None = None,
+    solving: Solving = Step.solve,
+) -> NDArray[Any]:
     """The repaired counts of all regions: float64, or int64 if the method's counts are whole.
 
     Raises `InputError` if the counts do not suit the method or its options; `NotSolved` if no counts within
     the window add up.
     """
-    options.check(given)
-    return _REPAIRS[options.method](given, options, solving)
+    _check(given, method)
+    return _REPAIRS[method](given, fixed, window, solving)
 
 
-def _least_squares(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
+def _least_squares(given: InputCounts, _: Sequence[str], __: int | None, solving: Solving) -> NDArray[Any]:
     model = ConstrainedInference(given.hierarchy.tree, given.counts, given.variance)
     return np.asarray(solving(ALL_LEVELS, model).solution.x)
 
 
-def _non_negative(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
+def _non_negative(given: InputCounts, _: Sequence[str], __: int | None, solving: Solving) -> NDArray[Any]:
     weights = real_weights(given.variance)
     model = NonNegativeInference(given.hierarchy.tree, given.counts, weights)
     return np.asarray(solving("nearest non-negative counts", model).solution.x)
 
 
-def _whole(given: InputCounts, _: Options, solving: Solving) -> NDArray[Any]:
+def _whole(given: InputCounts, _: Sequence[str], __: int | None, solving: Solving) -> NDArray[Any]:
     tree, largest = given.hierarchy.tree, 2.0 * float(np.abs(given.counts).sum(dtype=float))
     weights = whole_weights(tree, given.variance, largest)
     model = _fitting(lambda: NonNegativeInference(tree, given.counts, weights, True))
     return np.asarray(solving("nearest whole counts", model).solution.x)
 
 
-def _hierarchy_qip(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
+def _hierarchy_qip(
+    given: InputCounts, fixed: Sequence[str], window: int | None, solving: Solving
+) -> NDArray[Any]:
     def model(tree: Tree, nodes: Ints, counts: NDArray[Any], total: int) -> HierarchyQIP:
         weights = None
         if given.errors is not None:
             variance = np.append(np.inf, given.variance[nodes[1:]])  # the root's count is the total
-            largest = float(np.abs(counts).max()) + total + (options.window or 0)
+            largest = float(np.abs(counts).max()) + total + (window or 0)
             weights = np.maximum(whole_weights(tree, variance, largest), 1)
         known = counts[:, None]
-        qip = _fitting(lambda: HierarchyQIP(tree, known, total, True, options.window, weights))
-        if options.window is not None:
+        qip = _fitting(lambda: HierarchyQIP(tree, known, total, True, window, weights))
+        if window is not None:
             _refuse_narrow(given, qip, nodes)
         return qip
 
-    return _below_fixed(given, options, solving, model)
+    return _below_fixed(given, fixed, solving, model)
 
 
 def _refuse_narrow(given: InputCounts, qip: HierarchyQIP, nodes: Ints) -> None:
@@ -151,7 +132,7 @@ def _refuse_narrow(given: InputCounts, qip: HierarchyQIP, nodes: Ints) -> None:
     )
 
 
-def _chebyshev(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
+def _chebyshev(given: InputCounts, fixed: Sequence[str], _: int | None, solving: Solving) -> NDArray[Any]:
     spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
     largest *= 1 if given.whole else UNIT
 
@@ -163,14 +144,16 @@ def _chebyshev(given: InputCounts, options: Options, solving: Solving) -> NDArra
             weights = np.maximum(whole_weights(tree, np.append(np.inf, spread[nodes[1:]]), largest), 1)
         return _fitting(lambda: TreeChebyshev(tree, counts, total, weights))
 
-    return _below_fixed(given, options, solving, model)
+    return _below_fixed(given, fixed, solving, model)
 
 
-def _least_absolute(given: InputCounts, options: Options, solving: Solving) -> NDArray[Any]:
+def _least_absolute(
+    given: InputCounts, fixed: Sequence[str], _: int | None, solving: Solving
+) -> NDArray[Any]:
     tree = given.hierarchy.tree
     # Weights in the ratio of 1/standard error: the likeliest counts if the noise is Laplace's.
     spread, largest = np.sqrt(given.variance), 2.0 * float(np.abs(given.counts).sum(dtype=float))
-    if not options.fixed:
+    if not fixed:
         model = _fitting(lambda: TreeAbsolute(tree, given.counts, whole_weights(tree, spread, largest)))
         return np.asarray(solving("nearest counts in absolute changes", model).solution.x)
 
@@ -178,23 +161,23 @@ def _least_absolute(given: InputCounts, options: Options, solving: Solving) -> N
         weights = whole_weights(subtree, np.append(np.inf, spread[nodes[1:]]), largest)
         return _fitting(lambda: TreeAbsolute(subtree, counts, weights, total))
 
-    return _below_fixed(given, options, solving, below)
+    return _below_fixed(given, fixed, solving, below)
 
 
 def _below_fixed(
     given: InputCounts,
-    options: Options,
+    fixed: Sequence[str],
     solving: Solving,
     model_of: Callable[[Tree, Ints, NDArray[Any], int], Model],
 ) -> NDArray[Any]:
     """Solve a problem of a given total below each fixed region; or of each table, by least squares."""
     tree = given.hierarchy.tree
-    if options.fixed:
-        level = given.fixed_level(options.fixed)
+    if fixed:
+        level = given.fixed_level(fixed)
         totals = given.counts[tree.nodes_of(level)].astype(np.int64).tolist()
     else:
-        level = int(options.tables)
-        found = _least_squares(given, options, solving)[tree.nodes_of(level)]
+        level = int(given.tables)
+        found = _least_squares(given, (), None, solving)[tree.nodes_of(level)]
         totals = [max(0, round(total)) for total in found.tolist()]
     found = np.zeros(tree.size, np.int64)
     problems = zip(totals, subtrees(tree, level, given.measured), strict=True)
@@ -215,7 +198,7 @@ def _fitting(make: Callable[[], M]) -> M:
         raise InputError(f"{refused}; count in larger units") from None
 
 
-_REPAIRS: dict[str, Callable[[InputCounts, Options, Solving], NDArray[Any]]] = {
+_REPAIRS: dict[str, Callable[[InputCounts, Sequence[str], int | None, Solving], NDArray[Any]]] = {
     "least-squares": _least_squares,
     "non-negative": _non_negative,
     "whole": _whole,

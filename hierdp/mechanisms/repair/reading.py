@@ -80,7 +80,7 @@ def read_given(
         _refuse_errors(given, standard_error, hierarchy, node)
         errors = np.full(hierarchy.size, np.nan)
         errors[node] = given
-    return InputCounts(hierarchy, counts, measured, errors)
+    return InputCounts(hierarchy, counts, measured, errors, bool(by))
 
 
 def _with_keys(

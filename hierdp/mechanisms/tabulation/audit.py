@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, person_unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.methods import METHODS
 from hierdp.mechanisms.tabulation.plan import TabulationPlan, plan_of
+from hierdp.mechanisms.unit import PrivacyUnit
 from hierdp.privacy.noise import Noise
 from hierdp.record.case import DELTA, TWO_ROWS, ZCDP, Case, regions
 from hierdp.record.release import Release
@@ -50,14 +51,19 @@ def _table(plan: TabulationPlan, changes: Changes = (), usual: int = 20) -> Cros
 
 
 def _run(
-    data: CrossTable, noise: Noise, plan: TabulationPlan, method: str, unit: Unit = ONE_PERSON, **persons: Any
-) -> Release:
-    return tabulate(data, plan, ZCDP, DELTA, noise, method, unit, **persons)
+    data: CrossTable,
+    noise: Noise,
+    plan: TabulationPlan,
+    method: str,
+    unit: PrivacyUnit = ONE_PERSON,
+    **more: Any,
+) -> Release:  # fmt: skip
+    return tabulate(data, plan, ZCDP, DELTA, noise, method, unit, **more)
 
 
 def _cases() -> Iterator[Case]:
     """All changes with least squares over all regions, which is fast; three with the other methods."""
-    joins, moves, regroups = Unit(bounded=False), [(0, 0, -1), (1, 0, 1)], [(0, 0, -1), (0, 1, 1)]
+    joins, moves, regroups = person_unit(bounded=False), [(0, 0, -1), (1, 0, 1)], [(0, 0, -1), (0, 1, 1)]
     fixed = ("a person of A-a becomes one of A-b; A's total is an invariant", FIXED, regroups, ONE_PERSON)
     every = (
         ("a person of A is replaced by one of B", CELLS, moves, ONE_PERSON),
@@ -94,7 +100,7 @@ def _visits(rows: Rows) -> CrossTable:
 
 
 def _run_visits(rows: Rows, noise: Noise, method: str) -> Release:
-    unit = Unit(bounded=False, rows=TWO_ROWS.rows)
+    unit = person_unit(bounded=False, rows=TWO_ROWS.rows)
     return _run(_visits(rows), noise, CELLS, method, unit, person=TWO_ROWS.column)
 
 

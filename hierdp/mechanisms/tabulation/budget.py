@@ -14,12 +14,12 @@ The measurements of different levels and queries are of the same persons, so the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from hierdp.errors import InputError
 from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.unit import PrivacyUnit
 
 REPLACED = "one person is replaced by another; regions, categories and the total are public"
 JOINS = "one person joins or leaves; regions and categories are public"
@@ -27,42 +27,28 @@ WITH_ROWS = "a person with up to {rows} rows joins or leaves; regions and catego
 EXCEPT = "; the guarantee does not cover the invariants, which are published as they are: {invariants}"
 
 
-@dataclass(frozen=True)
-class Unit:
-    """Whom the guarantee protects.
+def person_unit(bounded: bool = True, rows: int = 1) -> PrivacyUnit:
+    """A person who is replaced by another (`bounded`), or who joins or leaves with at most so many rows.
 
-    Attributes
-    ----------
-    bounded : bool
-        Whether one person is replaced by another, rather than joining or leaving.
-    rows : int
-        The most rows of a person, if persons join or leave.
+    Raises `InputError` if a person with several rows is to be replaced.
     """
-
-    bounded: bool = True
-    rows: int = 1
-
-    def __post_init__(self) -> None:
-        if self.bounded and self.rows > 1:
-            raise InputError(
-                "with person, the total must be noisy, because a person who joins or leaves changes it; give "
-                "`bounded=False`"
-            )
-
-    @property
-    def squared_sensitivity(self) -> int:
-        """Δ₂² of a query's answers in all regions of a level; see the module."""
-        return 2 if self.bounded else self.rows**2
-
-    def neighbours(self, invariants: Sequence[tuple[str, str]]) -> str:
-        """The neighbouring relation in words, with the plan's invariants."""
-        joins = JOINS if self.rows == 1 else WITH_ROWS.format(rows=self.rows)
-        named = ", ".join(":".join(one) for one in invariants)
-        return (REPLACED if self.bounded else joins) + (EXCEPT.format(invariants=named) if named else "")
+    if bounded and rows > 1:
+        raise InputError(
+            "with person, the total must be noisy, because a person who joins or leaves changes it; give "
+            "`bounded=False`"
+        )
+    return PrivacyUnit(rows=rows, replaced=bounded, distinct=False, by_row=False)
 
 
-ONE_PERSON = Unit()
+ONE_PERSON = person_unit()
 """A person is replaced by another."""
+
+
+def relation_of(unit: PrivacyUnit, invariants: Sequence[tuple[str, str]]) -> str:
+    """The neighbouring relation in words, with the plan's invariants."""
+    joins = JOINS if unit.rows == 1 else WITH_ROWS.format(rows=unit.rows)
+    named = ", ".join(":".join(pair) for pair in invariants)
+    return (REPLACED if unit.replaced else joins) + (EXCEPT.format(invariants=named) if named else "")
 
 
 class Share(NamedTuple):
@@ -73,7 +59,7 @@ class Share(NamedTuple):
     part: Fraction
 
 
-def shares(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Share]:
+def shares(queries: Queries, levels: Sequence[str], unit: PrivacyUnit) -> list[Share]:
     """What is measured, level by level from the root.
 
     By default, a query is not measured where invariants fix its answers; levels, and the queries of a level,
@@ -85,7 +71,7 @@ def shares(queries: Queries, levels: Sequence[str], unit: Unit) -> list[Share]:
         If a level with a share measures nothing, or nothing is measured at all.
     """
     plan = queries.plan
-    by_level = [_query_shares(queries, levels, unit.bounded, level) for level in range(len(levels))]
+    by_level = [_query_shares(queries, levels, unit.replaced, level) for level in range(len(levels))]
     found = []
     measured = [any(parts) for parts in by_level]
     for level, (name, parts) in enumerate(zip(levels, by_level, strict=True)):

@@ -23,7 +23,7 @@ from hierdp.mechanisms.expected import (
 )
 from hierdp.mechanisms.mechanism import Planned
 from hierdp.mechanisms.option import Option
-from hierdp.mechanisms.tabulation.budget import Unit, shares
+from hierdp.mechanisms.tabulation.budget import person_unit, shares
 from hierdp.mechanisms.tabulation.constraints import constraints_of
 from hierdp.mechanisms.tabulation.measure import LevelQueries, level_queries, variances
 from hierdp.mechanisms.tabulation.options import UNBIASED, settings_for
@@ -88,7 +88,7 @@ class PlannedTabulation(Planned):
     def expected(self, mechanism: Any) -> Expected:
         """The noise of each level and query of a tabulation; of GLS, the exact standard errors."""
         places, method = places_of(self.levels, self.regions), mechanism.method
-        unit = Unit(mechanism.bounded, self.rows_per_person)
+        unit = person_unit(mechanism.bounded, self.rows_per_person)
         numbers = None if self.attributes is None else numbers_of(self.attributes, "attribute")
         named = None if numbers is None else {name: list(map(str, range(n))) for name, n in numbers.items()}
         if mechanism.plan is None and named is None:

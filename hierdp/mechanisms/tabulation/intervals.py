@@ -67,7 +67,7 @@ class TabulationIntervals:
     @cached_property
     def model(self) -> BlockInference:
         """Least squares over all regions; sums that are public have a variance of next to nothing."""
-        places, persons = self.facts.places, self.mechanism.persons
+        places, persons = self.facts.places, self.mechanism.unit
         asking = partial(noisy_answers, self.queries, places, persons, self.allowed.loss)
         counts = counts_in(self.release.table, self.queries, places)
         constraints = constraints_of(self.queries, places, counts, self.mechanism.bounded)

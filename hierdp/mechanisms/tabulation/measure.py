@@ -9,9 +9,10 @@ import numpy as np
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.measurements.measuring import Measure
 from hierdp.measurements.query import Query
-from hierdp.mechanisms.tabulation.budget import Share, Unit, shares
+from hierdp.mechanisms.tabulation.budget import Share, shares
 from hierdp.mechanisms.tabulation.problem import Measured
 from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.unit import PrivacyUnit
 from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.rounding import below, root_of
 from models import Workload
@@ -21,13 +22,13 @@ LevelQueries = list[tuple[Share, Query]]
 """Each share of the budget with its query."""
 
 
-def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -> LevelQueries:
+def level_queries(queries: Queries, places: Hierarchy, unit: PrivacyUnit, rho: float) -> LevelQueries:
     """The queries of every level from the root, in the order in which they are measured.
 
     - unit: whom the guarantee protects; see `hierdp.mechanisms.tabulation.budget`.
     - rho: the zCDP budget of all queries. Each share of it is rounded down.
     """
-    sensitivity = root_of(unit.squared_sensitivity)
+    sensitivity = root_of(unit.squared_sensitivity())
     found = []
     for one in shares(queries, places.levels, unit):
         name, loss = queries.plan.queries[one.query], below(Fraction(rho) * one.part)
@@ -54,7 +55,9 @@ def level_queries(queries: Queries, places: Hierarchy, unit: Unit, rho: float) -
     return found
 
 
-def noisy_answers(queries: Queries, places: Hierarchy, unit: Unit, rho: float, measure: Measure) -> Measured:
+def noisy_answers(
+    queries: Queries, places: Hierarchy, unit: PrivacyUnit, rho: float, measure: Measure
+) -> Measured:
     """Measure every query of every level: discrete Gaussian noise, one draw an answer.
 
     - queries, places, unit, rho: as in `level_queries`.

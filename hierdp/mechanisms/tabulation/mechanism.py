@@ -22,7 +22,7 @@ from hierdp.mechanisms.option import Option, documented
 from hierdp.mechanisms.public import Public, public_tables
 from hierdp.mechanisms.solver_options import SolverOptions
 from hierdp.mechanisms.tabulation import methods
-from hierdp.mechanisms.tabulation.budget import ONE_PERSON, Unit, shares
+from hierdp.mechanisms.tabulation.budget import ONE_PERSON, relation_of, shares
 from hierdp.mechanisms.tabulation.constraints import broken_bounds, constraints_of
 from hierdp.mechanisms.tabulation.contradiction import explaining
 from hierdp.mechanisms.tabulation.expected import PlannedTabulation
@@ -48,9 +48,9 @@ from models.arithmetic.arrays import Ints
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TOGETHER, CELLS = "cells_of_a_step", 30_000
-"""A setting of releases whose steps have several families, and its value. By a chosen or limited solver, each
-family has a step."""
+CELLS = 30_000
+"""Families with up to so many cells in all are one step of the fast paths. By a chosen solver, each is a step
+of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +59,11 @@ class PublicTables:
 
     - constraints: invariants, bounds and structural zeros; of tables with a public total, that total, too.
       None in questions about intervals.
-    - together: families with up to this many cells in all are one step.
     """
 
     places: Hierarchy
     queries: Queries
     constraints: Constraints | None = None
-    together: int = 0
 
 
 @documented
@@ -204,7 +202,6 @@ class Tabulation(Mechanism[PublicTables]):
     SETTINGS: ClassVar = ("plan", "backend")
     BY_ROW: ClassVar = False
     OF_THE_REPAIR: ClassVar = ("backend", "time_limit")
-    FOLLOWS: ClassVar = (TOGETHER,)
     MOST_IN_MEMORY: ClassVar = 400_000
     MOST_SIMULATED: ClassVar = 10_000
     PLANNED: ClassVar = PlannedTabulation
@@ -254,12 +251,7 @@ class Tabulation(Mechanism[PublicTables]):
         )
         if self.plan is None and self.attributes is None:
             return unit
-        return replace(unit, relation=Unit(self.bounded, unit.rows).neighbours(self.whole_plan.invariants))
-
-    @property
-    def persons(self) -> Unit:
-        """The same, as queries take it."""
-        return Unit(self.bounded, self.unit.rows)
+        return replace(unit, relation=relation_of(unit, self.whole_plan.invariants))
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **changes: Any) -> Self:
@@ -269,15 +261,6 @@ class Tabulation(Mechanism[PublicTables]):
         if rows > 1:
             unit |= {"person": "a person", "rows_per_person": rows}
         return super().of(manifest, **{**unit, **changes})
-
-    @property
-    def together(self) -> int:
-        """How many cells a step may have: those of one family, if a solver is chosen, or limited in time."""
-        return CELLS if self.method in ("TopDown", "BlueDown") and self.solver == SolverOptions() else 0
-
-    def settings(self) -> dict[str, Any]:
-        """See `Mechanism`."""
-        return {**super().settings(), **({TOGETHER: self.together} if self.together else {})}
 
     def lists(self) -> Public:
         """See `Mechanism`."""
@@ -308,14 +291,14 @@ class Tabulation(Mechanism[PublicTables]):
 
     def refuse_unfit(self, queries: Queries, levels: Sequence[str], regions: int | None) -> None:
         """Refuse a plan that the method does not take, or does not use."""
-        measured = shares(queries, levels, self.persons)
+        measured = shares(queries, levels, self.unit)
         settings_for(self.method, queries, levels, measured, regions)
         refuse_unused(self.method, queries, measured)
 
     def check_measured(self, settings: Mapping[str, Any]) -> None:
         """See `Mechanism`."""
         queries = Queries(self.whole_plan)
-        refuse_unused(self.method, queries, shares(queries, settings["levels"], self.persons))
+        refuse_unused(self.method, queries, shares(queries, settings["levels"], self.unit))
 
     def read(self, source: Any) -> CrossTable:
         """See `Mechanism`."""
@@ -339,14 +322,14 @@ class Tabulation(Mechanism[PublicTables]):
         true = _by_level(places, data.counts)
         constraints = constraints_of(queries, places, true, self.bounded)
         refuse_dead_ends(self.method, queries.workload, constraints, places)
-        return PublicTables(places, queries, constraints, self.together), true
+        return PublicTables(places, queries, constraints), true
 
     def facts_of(self, manifest: Mapping[str, Any], regions: Regions, table: Any) -> PublicTables:
         """See `Mechanism`; the invariants are those of the table, which publishes them."""
         (places,), queries, constraints = regions.values(), Queries(self.whole_plan), None
         if table is not None:
             constraints = constraints_of(queries, places, counts_in(table, queries, places), self.bounded)
-        return PublicTables(places, queries, constraints, manifest["settings"].get(TOGETHER, 0))
+        return PublicTables(places, queries, constraints)
 
     def regions_of(self, facts: PublicTables) -> Regions:
         """See `Mechanism`."""
@@ -358,25 +341,24 @@ class Tabulation(Mechanism[PublicTables]):
 
     def queries_of(self, facts: PublicTables, allowed: Allowed) -> list[Query]:
         """See `Mechanism`."""
-        return [query for _, query in level_queries(facts.queries, facts.places, self.persons, allowed.loss)]
+        return [query for _, query in level_queries(facts.queries, facts.places, self.unit, allowed.loss)]
 
     def run(
         self, facts: PublicTables, allowed: Allowed, measure: Measure, solve: Solving
     ) -> tuple[DataFrame, dict[str, Any]]:
         """See `Mechanism`: measure every level, then make the noisy answers into tables."""
-        queries, places, persons = facts.queries, facts.places, self.persons
-        how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, persons))
-        how = replace(how, together=facts.together)
-        noisy = noisy_answers(queries, places, persons, allowed.loss, measure)
+        queries, places, unit = facts.queries, facts.places, self.unit
+        how = settings_for(self.method, queries, places.levels, shares(queries, places.levels, unit))
+        how = replace(how, together=CELLS if self.backend is None else 0)
+        noisy = noisy_answers(queries, places, unit, allowed.loss, measure)
         assert facts.constraints is not None
         counts, errors = methods.METHODS[self.method](noisy, facts.constraints, how, solve)
         return table_of(queries, places, counts, errors), {
             "levels": list(places.levels),
             "plan": queries.plan.as_dict(),
             **({"total": int(np.rint(counts[0].sum()))} if self.bounded else {}),
-            **({} if persons.rows == 1 else {"rows_a_person": persons.rows}),
+            **({} if unit.rows == 1 else {"rows_a_person": unit.rows}),
             **({} if self.backend is None else {"backend": self.backend}),
-            **({TOGETHER: facts.together} if facts.together else {}),
         }
 
     def explaining(self) -> AbstractContextManager[Any]:
@@ -396,7 +378,7 @@ def tabulate(
     delta: float,
     noise: Noise | None = None,
     method: str = "TopDown",
-    unit: Unit = ONE_PERSON,
+    unit: PrivacyUnit = ONE_PERSON,
     solver: SolverOptions | None = None,
     person: str | None = None,
 ) -> Release:
@@ -410,7 +392,7 @@ def tabulate(
     if person is not None or unit.rows > 1:
         persons = {"person": person or "a person", "rows_per_person": unit.rows}
     mechanism = Tabulation(
-        epsilon=epsilon, delta=delta, plan=plan, method=method, bounded=unit.bounded,
+        epsilon=epsilon, delta=delta, plan=plan, method=method, bounded=unit.replaced,
         backend=solver.backend, time_limit=solver.time_limit, **persons,
     )  # fmt: skip
     return release_counts(mechanism, data, noise).taking_as_public(**mechanism.published_answers)

@@ -17,7 +17,7 @@ from hierdp.mechanisms.tabulation.joint import joint_model
 from hierdp.mechanisms.tabulation.passes import UNIT, Family
 from hierdp.mechanisms.tabulation.problem import Constraints, Measured
 from hierdp.mechanisms.tabulation.tree_estimate import every_marginal, subtree_weights, tree_model
-from hierdp.record.step import Solving, run_each
+from hierdp.record.step import Solving, solve_all
 from models.arithmetic.arrays import Array, Floats, Ints
 
 TREE = "least squares over all regions"
@@ -170,7 +170,7 @@ def _down(
         chosen = _together(children, tables[level], settings.together)
         tasks = _Tasks(len(chosen), partial(task, level, children, chosen))
         held = np.zeros((int(measured.tree.level_sizes[level + 1]), workload.cells), np.int64)
-        each = run_each(all_histograms, tasks, solve, f"tables by {regions.levels[level + 1]}")
+        each = solve_all(all_histograms, tasks, solve, f"tables by {regions.levels[level + 1]}")
         for parents, found in zip(chosen, each, strict=True):
             for v, table in zip(parents.tolist(), found, strict=True):
                 held[children[v]] = table

@@ -30,10 +30,11 @@ import numpy as np
 
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError, listed
-from hierdp.mechanisms.tabulation.budget import Unit, shares
+from hierdp.mechanisms.tabulation.budget import shares
 from hierdp.mechanisms.tabulation.options import LAST_LEVEL, OVER_THE_TREE
 from hierdp.mechanisms.tabulation.plan import DETAILED, query_name
 from hierdp.mechanisms.tabulation.queries import Queries
+from hierdp.mechanisms.unit import PrivacyUnit
 from models import BudgetSplit, Certificate
 from models.arithmetic.arrays import Flags, Floats
 from solvers import solve
@@ -78,7 +79,7 @@ def optimal(
     method: str,
     queries: Queries,
     places: Hierarchy,
-    unit: Unit,
+    unit: PrivacyUnit,
     rho: float,
     targets: Sequence[str],
     largest: bool,
@@ -94,7 +95,7 @@ def optimal(
     """
     names, levels = queries.plan.queries, places.levels
     wanted = [_target(one, queries, levels) for one in targets]
-    invariants = queries.invariants(levels[0], unit.bounded)
+    invariants = queries.invariants(levels[0], unit.replaced)
     asked = {*names, *(each[1] for each in wanted), *(each[1] for each in invariants)}
     marginal = {name: queries.workload_of([name]).is_marginal for name in asked}
     diagonal = method in OVER_THE_TREE or all(marginal.values())  # they learn nothing from recoded queries
@@ -114,7 +115,7 @@ def optimal(
         (level, q)
         for level in range(len(levels))
         for q, name in enumerate(names)
-        if not queries.are_public(name, level, levels, unit.bounded)
+        if not queries.are_public(name, level, levels, unit.replaced)
     ]
     up = method != "TopDown"
     information = np.stack([learned(k, names[q], up) for k, q in measured], axis=1)
@@ -152,7 +153,7 @@ def optimal(
     ]
     mixed = (1 - LEAST * len(needed)) * np.eye(len(measured))
     mixed[needed] += LEAST
-    scale = 2 / unit.squared_sensitivity
+    scale = 2 / unit.squared_sensitivity()
     together = np.moveaxis(np.tensordot(information[used], mixed, (1, 0)), -1, 1)
     found = solve(BudgetSplit(weights, rho, scale * together))
     if found.x is None:
