@@ -170,7 +170,7 @@ def within(rows: Iterator[Any], minutes: float | None) -> Iterator[Any]:
 
 def summarize(module: Any, rows: DataFrame) -> None:
     """Print what the rows show; of a benchmark without a summary, the rows."""
-    from hierdp.reproduce.study import table_lines
+    from hierdp.experiments.study import table_lines
 
     found = module.summary(rows) if hasattr(module, "summary") else rows
     for title, table in found.items() if isinstance(found, dict) else [("", found)]:

@@ -23,13 +23,13 @@ from benchmarks.which_wins.flows import DELTA, FLOWS, within
 from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import SIZES
-from hierdp.choosing import Shape, errors, scaled
-from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import SizeRuns
 from hierdp.data import AIRPORTS
 from hierdp.data.commuting import FILE, STATES
 from hierdp.demo import MAX_SIZE, UNKNOWN
+from hierdp.experiments.choosing import Shape, errors, scaled
+from hierdp.experiments.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
 from hierdp.tables import GroupSizes, flows, group_sizes
 
 CLOSE = 1.1

@@ -18,7 +18,7 @@ from hierdp.bench.manifest import EDITION
 from hierdp.errors import InputError
 from hierdp.execution import store
 from hierdp.execution.progress import plural
-from hierdp.reproduce.study import table_lines
+from hierdp.experiments.study import table_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from hierdp.reproduce import PAPERS
-from hierdp.reproduce.study import readable
+from hierdp.experiments.papers import PAPERS
+from hierdp.experiments.study import readable
 
 DOCS = Path(__file__).parent
 MARKED = re.compile(r"^( *)<!-- table: (.+?) -->.*?<!-- /table -->", re.DOTALL | re.MULTILINE)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hierdp.counts.axes import Numbers as Numbers
     from hierdp.counts.hierarchy import Hierarchy as Hierarchy
     from hierdp.errors import InputError as InputError
-    from hierdp.evaluation.compare import compare as compare
-    from hierdp.evaluation.evaluate import evaluate as evaluate
+    from hierdp.experiments.compare import compare as compare
+    from hierdp.experiments.evaluate import evaluate as evaluate
     from hierdp.measurements.measurement import Measurements as Measurements
     from hierdp.mechanisms.planning import plan as plan
     from hierdp.mechanisms.repair.mechanism import repair as repair
@@ -50,8 +50,8 @@ _WHERE = {
     "TabulatedNoise": "hierdp.privacy.tabulated",
     "check": "hierdp.checking",
     "plan": "hierdp.mechanisms.planning",
-    "compare": "hierdp.evaluation.compare",
-    "evaluate": "hierdp.evaluation.evaluate",
+    "compare": "hierdp.experiments.compare",
+    "evaluate": "hierdp.experiments.evaluate",
     "open": "hierdp.publication.published",
     "query": "hierdp.questions.query",
     "release": "hierdp.api",

@@ -604,7 +604,7 @@ def highs(solver: Any) -> Claim:
     if solver.getModel().hessian_.dim_:
         raise ValueError("models with a Hessian are not supported")
     kinds = [int(kind) for kind in lp.integrality_] or [0] * lp.num_col_
-    if set(kinds) > {0, 1}:
+    if not {0, 1}.issuperset(kinds):
         raise ValueError("semi-continuous and semi-integer variables are not supported")
     held, ends = lp.a_matrix_, (lp.num_row_, lp.num_col_)
     by_rows = str(held.format_).endswith("kRowwise")

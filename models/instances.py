@@ -44,6 +44,11 @@ class Instance(NamedTuple):
     witness: Witness | None
 
 
+_BROKEN = (KeyError, IndexError, AttributeError, TypeError, EOFError, BadZipFile, ZeroDivisionError,
+           OverflowError, json.JSONDecodeError)  # fmt: skip
+"""What reading a file raises that `save` did not write, beside ValueError."""
+
+
 class UnknownModel(ValueError):
     """The model is not in the package `models`. (A file must not choose which code runs.)"""
 
@@ -171,7 +176,7 @@ def unpacked(arrays: Any) -> Instance:
             raise UnknownModel(about["model"])
         made: Model = getattr(models, about["model"])(**values)
         return Instance(made, *_answer_of(about, arrays))
-    except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
+    except _BROKEN as failure:
         raise ValueError(f"no instance of a model of this version: {failure}") from None
 
 
@@ -182,7 +187,7 @@ def unpacked_answer(arrays: Any) -> tuple[Array | None, Witness | None]:
     """
     try:
         return _answer_of(json.loads(str(arrays[ABOUT])), arrays)
-    except (KeyError, AttributeError, TypeError, EOFError, BadZipFile, json.JSONDecodeError) as failure:
+    except _BROKEN as failure:
         raise ValueError(f"no answer of this version: {failure}") from None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hierdp.reproduce import PAPERS
+from hierdp.experiments.papers import PAPERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -24,10 +24,10 @@ from benchmarks.which_wins.rows import COLUMNS, means, row
 from hierdp import tables
 from hierdp.analysis.matrix_mechanism import mean_variance
 from hierdp.analysis.workload import RANGE
-from hierdp.choosing import methods
+from hierdp.experiments.choosing import methods
+from hierdp.experiments.papers.zhang2014 import histograms as real
 from hierdp.mechanisms import registry
 from hierdp.privacy.noise import gaussian
-from hierdp.reproduce.zhang2014.data import histograms as real
 from tests.marks import quick
 
 ROOT = Path(__file__).parents[1]

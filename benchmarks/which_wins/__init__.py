@@ -17,7 +17,7 @@ from benchmarks.measuring import DATA, timed
 from benchmarks.which_wins import anonymized, factorizations, flows, histograms, page, sizes, stability, zcdp
 from benchmarks.which_wins.figures import FIGURES, drawn
 from benchmarks.which_wins.rows import SETTING
-from hierdp.choosing.methods import EMD
+from hierdp.experiments.choosing.methods import EMD
 
 RESULTS = Path(__file__).parents[1] / "results" / "which_wins"
 PAGE = "which-wins-where.md"

@@ -24,12 +24,12 @@ import numpy as np
 
 from benchmarks.which_wins.rows import Row, row
 from benchmarks.which_wins.sizes import Case, by_density, by_epsilon, data_sets
-from hierdp.choosing.methods import errors_of_levels
 from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.experiments.choosing.methods import errors_of_levels
+from hierdp.experiments.run import noise_for
 from hierdp.mechanisms import count_of_counts
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.privacy.noise import SimulatedNoise, geometric
-from hierdp.reproduce.runs import noise_for
 from models.arithmetic.arrays import Ints
 
 ANONYMIZED = "group sizes, anonymized histograms"

@@ -11,7 +11,7 @@ from benchmarks.which_wins.flows import FLOWS
 from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import SETTING
 from benchmarks.which_wins.sizes import SIZES
-from hierdp.choosing.methods import BINS, COMMANDS, EMD, KLD, L1, RANGES
+from hierdp.experiments.choosing.methods import BINS, COMMANDS, EMD, KLD, L1, RANGES
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.which_wins.rows import Row, row
 from hierdp.analysis.workload import RANGE, level_sizes
-from hierdp.choosing.methods import RANGES
+from hierdp.experiments.choosing.methods import RANGES
 from models import StrategySDP
 from models.arithmetic.arrays import Floats
 from solvers import solve

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.which_wins.rows import Row, row
-from hierdp.choosing.methods import errors_of_flows
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.data import FLIGHTS
 from hierdp.data.commuting import FILE, STATES
+from hierdp.experiments.choosing.methods import errors_of_flows
+from hierdp.experiments.run import noise_for
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import noise_for
 from hierdp.tables import Flows, flows
 
 FLOWS = "origin/destination"

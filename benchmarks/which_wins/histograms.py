@@ -10,10 +10,10 @@ from typing import Any
 
 from benchmarks.which_wins.rows import Row, row
 from hierdp.analysis.bayes_bound import least_errors
-from hierdp.choosing.methods import BINS, KLD, errors_of_bins
+from hierdp.experiments.choosing.methods import BINS, KLD, errors_of_bins
+from hierdp.experiments.papers.zhang2014 import histograms
+from hierdp.experiments.run import seed_for
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import seed_for
-from hierdp.reproduce.zhang2014.data import histograms
 from models.arithmetic.arrays import Ints
 
 HISTOGRAMS = "histograms"

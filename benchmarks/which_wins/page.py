@@ -15,7 +15,7 @@ from benchmarks.which_wins.histograms import BOUND, HISTOGRAMS, MAP
 from benchmarks.which_wins.rows import means
 from benchmarks.which_wins.sizes import HEADS, SIZES
 from benchmarks.which_wins.zcdp import ZCDP
-from hierdp.choosing.methods import BINS, EMD, KLD, L1, RANGES
+from hierdp.experiments.choosing.methods import BINS, EMD, KLD, L1, RANGES
 from hierdp.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import numpy as np
 
 from benchmarks.which_wins.rows import Row, row
 from hierdp import tables
-from hierdp.choosing.methods import errors_of_groups
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
 from hierdp.data.census import census
 from hierdp.data.taxi import taxi
 from hierdp.demo import read
+from hierdp.experiments.choosing.methods import errors_of_groups
+from hierdp.experiments.run import noise_for
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import noise_for
 
 SIZES = "group sizes"
 

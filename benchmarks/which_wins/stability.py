@@ -22,9 +22,9 @@ from scipy.stats import norm
 from benchmarks.which_wins import flows
 from benchmarks.which_wins.flows import DELTA, Case
 from benchmarks.which_wins.rows import Row, row
-from hierdp.choosing.methods import errors_of_flows
+from hierdp.experiments.choosing.methods import errors_of_flows
+from hierdp.experiments.run import seed_for
 from hierdp.privacy.noise import Drawn, Law, SimulatedNoise
-from hierdp.reproduce.runs import seed_for
 
 STABILITY = "origin/destination, stability noise"
 METHOD = "TDA_L2, stability noise"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from benchmarks.which_wins.rows import Row, row
 from benchmarks.which_wins.sizes import Case, by_epsilon, data_sets
-from hierdp.choosing.methods import errors_of_groups
+from hierdp.experiments.choosing.methods import errors_of_groups
+from hierdp.experiments.run import seed_for
 from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import seed_for
 
 ZCDP = "group sizes, zCDP"
 

@@ -9,8 +9,8 @@ from hierdp.bench import metrics
 from hierdp.bench.runs import TOLERANCES, read
 from hierdp.errors import InputError
 from hierdp.execution.progress import plural
+from hierdp.experiments.study import Part, Study
 from hierdp.reports import plots
-from hierdp.reproduce.study import Part, Study
 
 if TYPE_CHECKING:
     from pandas import DataFrame

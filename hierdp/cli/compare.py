@@ -57,15 +57,14 @@ class CompareCommand(click.Command):
 
 def _mechanisms(args: Sequence[str]) -> list[MechanismInfo]:
     """The mechanisms of the methods that are named in these arguments."""
-    from hierdp.evaluation.compare import mechanism_of, the_question
+    from hierdp.experiments.compare import mechanism_of
 
     if (own := _value_of("--mechanism", args)) is not None:
         named_mechanism(own)
     if (named := _value_of("--methods", args)) is None:
         return []
-    by_method = {method: mechanism_of(method) for method in columns(named)}
-    the_question(by_method)
-    return list({mechanism.name: mechanism for mechanism in by_method.values()}.values())
+    mechanisms = map(mechanism_of, columns(named))
+    return list({mechanism.name: mechanism for mechanism in mechanisms}.values())
 
 
 def _value_of(flag: str, args: Sequence[str]) -> str | None:
@@ -84,7 +83,7 @@ def _keywords(mechanism: MechanismInfo) -> Mapping[str, Keyword]:
     return {name: one for name, one in mechanism.keywords.items() if name != "method"}
 
 
-METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
+METHODS = "\b\nMethods, by mechanism:\n" + "\n".join(
     f"  {name + ':':17}{', '.join(method.name for method in mechanism.methods)}"
     for name, mechanism in MECHANISMS.items()
 )
@@ -94,9 +93,9 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @partial(from_tables, called="DATA")
 @partial(spread, there="All runs and their noise are made there: the data are public.")
 @click.option("--methods", required=True, metavar="NAMES",
-              help="Comma-separated methods, see below; of one mechanism, or of group-size and "
-                   "count-of-counts, or of range-query and clustering. The further options are those of "
-                   "`hierdp release`: --methods InfTDA,SH --help lists them.")  # fmt: skip
+              help="Comma-separated methods, see below; also of several mechanisms that release the same "
+                   "cells. The further options are those of `hierdp release`: --methods InfTDA,SH --help "
+                   "lists them.")  # fmt: skip
 @click.option("--epsilon", default="1", show_default=True, metavar="NUMBERS",
               help="Comma-separated privacy budgets: 0.1,1,10.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=10, show_default=True,
@@ -106,8 +105,10 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
               help="The account of DATA (see `hierdp account`), if it is not beside DATA.")  # fmt: skip
 @with_public
 @with_mechanism
-@click.option("--same-noise", is_flag=True, help="All methods of a run start from the same noisy answers, so "
-              "that only their post-processing differs. They must measure the same.")  # fmt: skip
+@click.option("--metric", "metrics", multiple=True, metavar="FILE.py:FUNCTION",
+              help="Your own metric, a function of (released, true, public), in addition to the usual ones "
+                   "(see docs/guide/evaluate.md); or by_size. Its code is run. Repeat it for "
+                   "several.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("comparison"), show_default=True,
               help="Folder to create, for the report, the plot and the tables.")  # fmt: skip
 @OVERWRITE
@@ -117,14 +118,15 @@ METHODS = "\b\nMethods that answer the same question:\n" + "\n".join(
 @click.pass_context
 def compare(
     context: click.Context, /, table: Any, *, methods: str, epsilon: str, runs: int, seed: int,
-    account: Path | None, public: str | None, same_noise: bool, out: Path, overwrite: bool,
+    account: Path | None, public: str | None, metrics: tuple[str, ...], out: Path, overwrite: bool,
     resume: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Compare methods on DATA, which are public, with simulated noise: errors by level, and time.
 
-    Each run is a release by the method's own code, with noise from a seed, compared with DATA. Do not give
-    the table that you are going to release: what you choose by its results reveals something about it that
-    no budget covers. Data with an account (see `hierdp account`) are refused.
+    Each run is a release by the method's own code, with noise from a seed, compared with DATA. In each run,
+    methods that measure the same start from the same noisy answers. Do not give the table that you are going
+    to release: what you choose by its results reveals something about it that no budget covers. Data with an
+    account (see `hierdp account`) are refused.
 
     \b
     hierdp compare commuting.parquet --methods InfTDA,TDA_L2,SH --epsilon 0.1,1,10 --runs 10 --delta 1e-8 \\
@@ -132,10 +134,12 @@ def compare(
     hierdp compare ages.csv --methods "H_b^c,Flat,AHP" --numbers age=0:120
     """
     from hierdp.cli.engine import report_interruption
-    from hierdp.evaluation.compare import compare as compared
     from hierdp.execution import folder
+    from hierdp.experiments.compare import compare as compared
+    from hierdp.experiments.run import metric_of
     from hierdp.privacy.budget import check_epsilon
 
+    own = {key: metric for name in metrics for key, metric in metric_of(name).items()}
     folder.check(out, overwrite, files_read(context))
     refuse_tables(context, {**given, "public": public})
     args, mechanisms = context.meta[OWN]
@@ -148,12 +152,12 @@ def compare(
         found = compared(
             table,
             methods=columns(methods),
-            epsilons=[check_epsilon(number(text)) for text in columns(epsilon)],
+            epsilon=[check_epsilon(number(text)) for text in columns(epsilon)],
             runs=runs,
             seed=seed,
             account=account,
             public=public,
-            same_noise=same_noise,
+            metrics=own,
             resume=saved,
             command=shlex.join(["hierdp", "compare", *args]),
             **options,

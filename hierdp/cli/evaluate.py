@@ -12,7 +12,7 @@ from hierdp.cli.common import OVERWRITE, WARNING, columns, console, print_frame,
 from hierdp.cli.sources import TABLE, Input, files_read, from_tables
 
 if TYPE_CHECKING:
-    from hierdp.evaluation.evaluate import Evaluation
+    from hierdp.experiments.evaluate import Evaluation
 
 SHOWN = 10
 """The worst cells that are printed, those of the last level."""
@@ -57,10 +57,10 @@ def evaluate(
     hierdp evaluate homes people.csv --group household
     hierdp evaluate places people.csv --axis origin=o_county --axis destination=d_county
     """
-    from hierdp.evaluation.evaluate import check_outside
-    from hierdp.evaluation.evaluate import evaluate as evaluated
-    from hierdp.evaluation.notice import NOTICE
     from hierdp.execution import folder
+    from hierdp.experiments.evaluate import check_outside
+    from hierdp.experiments.evaluate import evaluate as evaluated
+    from hierdp.experiments.notice import NOTICE
 
     inputs = files_read(context)
     if out is not None:  # before anything is read
@@ -87,8 +87,8 @@ def _axes(texts: tuple[str, ...]) -> dict[str, str]:
 
 def print_evaluation(found: Evaluation) -> None:
     """Print the errors, between two lines that say that they are not to be published."""
-    from hierdp.evaluation.notice import NOTICE, WHY
-    from hierdp.evaluation.report import parts
+    from hierdp.experiments.notice import NOTICE, WHY
+    from hierdp.experiments.report import parts
 
     screen = console()
     screen.print(f"{NOTICE}. {WHY}", style=WARNING)

@@ -62,7 +62,7 @@ OWN = {
 
 def _options(kind: str) -> list[click.Parameter]:
     """The options of all kinds, and those of this one."""
-    from hierdp.choosing import QUESTIONS  # which needs SciPy
+    from hierdp.experiments.choosing import QUESTIONS  # which needs SciPy
 
     return [
         click.Option(["--for", "question"], required=True, metavar="QUESTION[: LEVEL]",
@@ -89,7 +89,7 @@ def command_of_kind(kind: str) -> LazyCommand:
 
 
 def _recommend(kind: str, question: str, like: Path | None, **given: Any) -> None:
-    from hierdp.choosing import recommend
+    from hierdp.experiments.choosing import recommend
 
     if "levels" in given:
         given["levels"] = [_equals(text, like) for text in columns(given["levels"])]

@@ -10,7 +10,7 @@ import click
 
 from hierdp.cli.common import OVERWRITE, SECONDS, SEED, console, print_frame
 from hierdp.cli.engine import resuming, spread
-from hierdp.reproduce import PAPERS
+from hierdp.experiments.papers import PAPERS
 
 _QUICK_SECONDS = 90.0
 """About the time of any paper with quick settings, on a laptop."""
@@ -50,7 +50,7 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
     from dataclasses import replace
 
     from hierdp.execution import folder, progress
-    from hierdp.reproduce.study import readable
+    from hierdp.experiments.study import readable
 
     if paper not in PAPERS:
         from hierdp.errors import listed, unknown_name
@@ -59,7 +59,7 @@ def reproduce(paper: str | None, out: Path | None, overwrite: bool, quick: bool,
         raise click.UsageError(missing if paper is None else unknown_name(paper, PAPERS, "unknown paper"))
     out = out or Path(paper)
     folder.check(out, overwrite)
-    module = importlib.import_module(f"hierdp.reproduce.{paper}")
+    module = importlib.import_module(f"hierdp.experiments.papers.{paper}")
     settings = module.QUICK if quick else module.Settings()
     given = {"runs": runs, "time_limit": time_limit}
     given = {name: value for name, value in given.items() if value is not None}

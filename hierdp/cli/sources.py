@@ -99,8 +99,8 @@ def region_flags() -> list[click.Option]:
 
     return [
         click.Option(["--regions"], type=TABLE, metavar="TABLE",
-                     help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE. Without a "
-                          "list, give --regions-from-data."),
+                     help=f"{ALL_REGIONS} One of the next three flags says how to read TABLE; an .hrc file "
+                          "(of τ-ARGUS) needs none. Without a list, give --regions-from-data."),
         click.Option(["--region-levels"], metavar="COLUMNS",
                      help="With --regions: a column for each level, from coarse to fine, such as "
                           "state,county."),
@@ -117,9 +117,11 @@ def region_flags() -> list[click.Option]:
 
 def regions(given: Mapping[str, Any], root: str) -> Any:
     """Read the hierarchy in the table --regions."""
-    from hierdp.tables import read_parents, read_regions
+    from hierdp.tables import read_hrc, read_parents, read_regions
 
     ways = [name for name in ("region_levels", "region_parents", "region_codes") if given[name]]
+    if not ways and str(given["regions"]).lower().endswith(".hrc"):
+        return read_hrc(given["regions"], root)
     if len(ways) != 1:
         raise click.UsageError(
             "with --regions, name its columns by --region-levels, --region-parents or --region-codes"

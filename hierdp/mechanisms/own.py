@@ -56,43 +56,57 @@ def is_own(name: str) -> bool:
 def _in_file(path: Path, attribute: str) -> type[Mechanism[Any]]:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}; name the mechanism as {FORM}")
+    return _class(lambda: _loaded(path, attribute), f"{path}:{attribute}")
 
-    def loading() -> Any:
-        known = sys.modules.get(path.stem)
-        if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
-            return getattr(known, attribute)
-        if known is not None:
-            raise InputError(f"a module called {path.stem!r} is loaded already: rename {str(path)!r}")
-        if not path.stem.isidentifier():
-            raise InputError(f"{path.name!r} is no name of a module: rename it, such as to survey.py")
-        other = find_spec(path.stem)  # a folder of that name has no origin, and hides no file
-        if other is not None and other.origin is not None and Path(other.origin).resolve() != path.resolve():
-            raise InputError(f"there is a module called {path.stem!r} already: rename {str(path)!r}")
-        if (folder := str(path.resolve().parent)) not in sys.path:
-            sys.path.append(folder)  # last: for other processes, which import the class by its module
-        spec = spec_from_file_location(path.stem, path.resolve())
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[path.stem] = module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[path.stem]
-            raise
-        return getattr(module, attribute)
 
-    return _class(loading, f"{path}:{attribute}")
+def attribute_of(path: Path, attribute: str) -> Any:
+    """What a user's own file has of a name; from then on, other processes can import its module.
+
+    Raises `InputError` if there is no file, its code fails while it is loaded, or its name is taken.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    return _loading(lambda: _loaded(path, attribute), f"{path}:{attribute}")
+
+
+def _loaded(path: Path, attribute: str) -> Any:
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
+        return getattr(known, attribute)
+    if known is not None:
+        raise InputError(f"a module called {path.stem!r} is loaded already: rename {str(path)!r}")
+    if not path.stem.isidentifier():
+        raise InputError(f"{path.name!r} is no name of a module: rename it, such as to survey.py")
+    other = find_spec(path.stem)  # a folder of that name has no origin, and hides no file
+    if other is not None and other.origin is not None and Path(other.origin).resolve() != path.resolve():
+        raise InputError(f"there is a module called {path.stem!r} already: rename {str(path)!r}")
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)  # last: for other processes, which import the class by its module
+    spec = spec_from_file_location(path.stem, path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[path.stem] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+    return getattr(module, attribute)
+
+
+def _loading(loading: Any, name: str) -> Any:
+    try:
+        return loading()
+    except InputError:
+        raise
+    except Exception as wrong:
+        raise InputError(f"{name} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
 
 
 def _class(loading: Any, name: str) -> type[Mechanism[Any]]:
     from hierdp.mechanisms.mechanism import Mechanism
 
-    try:
-        kind = loading()
-    except InputError:
-        raise
-    except Exception as wrong:
-        raise InputError(f"{name} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
+    kind = _loading(loading, name)
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
         raise InputError(f"{name} is no class of hierdp.mechanisms.Mechanism")
     own: type[Mechanism[Any]] = kind

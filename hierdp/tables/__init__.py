@@ -10,7 +10,7 @@ from hierdp.tables.axes import Axis, AxisLike, Prefixes
 from hierdp.tables.cells import Flows, flows
 from hierdp.tables.databases import Database
 from hierdp.tables.labels import read_labels
-from hierdp.tables.regions import read_parents, read_regions
+from hierdp.tables.regions import read_hrc, read_parents, read_regions
 from hierdp.tables.sizes import counted_groups, group_sizes
 from hierdp.tables.sources import read
 
@@ -25,6 +25,7 @@ __all__ = [
     "flows",
     "group_sizes",
     "read",
+    "read_hrc",
     "read_labels",
     "read_parents",
     "read_regions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,12 @@ def read_parents(
     ------
     InputError
         See `read`; also if a region has two parents or two levels or is its own ancestor, if a parent has no
-        row although some regions have no parent, or if the leaves have different depths.
+        row although some regions have no parent.
+
+    Notes
+    -----
+    A region without parts also stands, with its name, at every level below its own, if other branches are
+    deeper.
 
     Examples
     --------
@@ -100,6 +106,45 @@ def read_parents(
     refuse_blanks(table, list(zip(given, named.values(), strict=True)), found, WHERE)
     rows = found.to_pydict()
     return _tree(rows["c0"], rows["c1"], rows.get("c2"), root, root_level)
+
+
+def read_hrc(path: str | Path, root: str = "all", root_level: str = "root") -> Hierarchy:
+    """The hierarchy in an ``.hrc`` file of τ-ARGUS or sdcTable: a code a line, with an @ for each level.
+
+    Parameters
+    ----------
+    path : path
+        Text in UTF-8.
+    root, root_level : str
+        As of `read_parents`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a line has no code or is more than one level below the one before; and
+        as `read_parents`.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise InputError(f"{path} cannot be read: {wrong}") from None
+    codes, parents, above = list[str](), list[str | None](), list[str]()
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        code = text.lstrip("@")
+        depth = len(text) - len(code)
+        if not text:
+            continue
+        if not code or depth > len(above):
+            why = "has no code" if not code else "is more than one level below the line before it"
+            raise InputError(f"{path}, line {number}, {why}: {line!r}")
+        above[depth:] = [code]
+        codes.append(code)
+        parents.append(above[depth - 1] if depth else None)
+    if not codes:
+        raise InputError(f"{path} has no regions")
+    order = sorted(range(len(codes)), key=lambda k: codes[k])
+    return _tree([codes[k] for k in order], [parents[k] for k in order], None, root, root_level)
 
 
 def _tree(
@@ -132,16 +177,10 @@ def _tree(
     inner[above[above >= 0]] = True
     leaves = np.flatnonzero(~inner)
     deepest = int(depth.max())
-    shallow = leaves[depth[leaves] < deepest]
-    if shallow.size:
-        raise InputError(
-            f"{listed(names[shallow])} contain no regions, but other branches are "
-            f"{deepest - int(depth[shallow[0]])} level(s) deeper; add regions to make the depth equal"
-        )
     by_level = _level_names(names, depth, level, len(child))
     paths = [leaves]
-    for _ in range(deepest):
-        paths.append(above[paths[-1]])
+    for d in range(deepest, 0, -1):  # a region that ends above a level stands there itself
+        paths.append(np.where(depth[paths[-1]] == d, above[paths[-1]], paths[-1]))
     columns = {by_level[d]: names[path] for d, path in enumerate(reversed(paths))}
     tops = np.flatnonzero(depth == 0)
     if tops.size > 1 or deepest == 0:

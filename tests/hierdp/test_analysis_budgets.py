@@ -5,14 +5,15 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from hierdp.analysis import algorithms, budgets, matrix_mechanism, methods, report
+from hierdp.analysis import budgets, matrix_mechanism, methods, report
 from hierdp.analysis.consistent import ConsistentVariance
 from hierdp.analysis.explicit_workload import ExplicitWorkload
 from hierdp.analysis.grids import consistent, plain
 from hierdp.analysis.queries import Regular
 from hierdp.analysis.workload import PREFIX, RANGE, WHOLE, height, range_tree
 from hierdp.errors import InputError
-from hierdp.reproduce.qardaji2013 import paper_weights
+from hierdp.experiments.papers import qardaji2013
+from hierdp.experiments.papers.qardaji2013 import algorithms
 from models import BudgetSplit
 from solvers import solve
 from tests.hierdp.test_analysis_variance import covariance, of_levels
@@ -166,9 +167,9 @@ def test_algorithm_2_by_its_definition():
 
 
 def test_the_papers_weights_are_least_squares_only_without_short_families():
-    assert paper_weights.mean_variance(64, 8) == pytest.approx(consistent(64, 8, [8, 8]))
+    assert qardaji2013.paper_variance(64, 8) == pytest.approx(consistent(64, 8, [8, 8]))
     c = covariance(range_tree(27, 3), of_levels(range_tree(27, 3), [1.0] * 3))
-    np.testing.assert_allclose(paper_weights.covariance(27, 3), c, atol=1e-12)
+    np.testing.assert_allclose(qardaji2013.covariance(27, 3), c, atol=1e-12)
     for n, b, printed in (
         (16, 12, 20.82),
         (32, 12, 29.60),
@@ -176,8 +177,8 @@ def test_the_papers_weights_are_least_squares_only_without_short_families():
         (512, 23, 114.02),
         (512, 12, 134.51),
     ):
-        assert paper_weights.mean_variance(n, b) == pytest.approx(printed, abs=0.005)
-        assert consistent(n, b, [2 * height(n, b) ** 2] * height(n, b)) < paper_weights.mean_variance(n, b)
+        assert qardaji2013.paper_variance(n, b) == pytest.approx(printed, abs=0.005)
+        assert consistent(n, b, [2 * height(n, b) ** 2] * height(n, b)) < qardaji2013.paper_variance(n, b)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from hierdp.audit.events import Claim, Condition, Event, _together, chosen, whol
 from hierdp.cli import main
 from hierdp.errors import InputError
 from hierdp.execution import using
+from hierdp.experiments.papers.kuo2018.shared_seed import OneSeed
 from hierdp.mechanisms import MECHANISMS
 from hierdp.privacy.budget import CHOICE, GAUSSIAN, Allowed, Ledger
 from hierdp.privacy.noise import (
@@ -31,7 +32,6 @@ from hierdp.privacy.noise import (
     threshold,
 )
 from hierdp.privacy.threshold import Changes, miss_of
-from hierdp.reproduce.kuo2018.shared_seed import OneSeed
 
 pytestmark = pytest.mark.slow
 

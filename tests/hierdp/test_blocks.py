@@ -7,7 +7,7 @@ import pytest
 
 from hierdp.data.blocks import blocks
 from hierdp.errors import InputError
-from hierdp.reproduce import kuo2018
+from hierdp.experiments.papers import kuo2018
 
 TABLE = pd.DataFrame(
     {

@@ -12,7 +12,9 @@ from click.testing import CliRunner
 
 from benchmarks import recommended, tables
 from benchmarks.which_wins.rows import row
-from hierdp.choosing import (
+from hierdp.cli.app import main
+from hierdp.errors import InputError
+from hierdp.experiments.choosing import (
     DEPTH,
     QUESTIONS,
     ROUGHNESS,
@@ -26,9 +28,8 @@ from hierdp.choosing import (
     shape_of_flows,
     shape_of_groups,
 )
-from hierdp.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
-from hierdp.cli.app import main
-from hierdp.errors import InputError
+from hierdp.experiments.choosing.made_up import made_up_bins, made_up_flows, made_up_groups
+from hierdp.experiments.run import noise_for
 from hierdp.mechanisms.clustering import METHODS
 from hierdp.mechanisms.description import MethodInfo
 from hierdp.mechanisms.expected import regions_of
@@ -40,7 +41,6 @@ from hierdp.metrics.group_sizes import top_down_errors
 from hierdp.privacy.budget import GAUSSIAN
 from hierdp.privacy.conversion import rho_of
 from hierdp.privacy.noise import SimulatedNoise
-from hierdp.reproduce.runs import noise_for
 from hierdp.tables import Flows
 from hierdp.tables.binning import Histogram
 from tests.marks import quick
@@ -182,8 +182,8 @@ def test_ranges_of_trees_that_are_not_consistent_are_not_sums_of_bins():
 
 @pytest.mark.parametrize("kind", quick(("bins", "groups", "flows")))
 def test_the_recommended_method_has_the_least_error(kind, monkeypatch):
-    monkeypatch.setattr("hierdp.choosing.STEPS", (0.3,))
-    monkeypatch.setattr("hierdp.choosing.ROUGH", (0.0, 1.0))
+    monkeypatch.setattr("hierdp.experiments.choosing.STEPS", (0.3,))
+    monkeypatch.setattr("hierdp.experiments.choosing.ROUGH", (0.0, 1.0))
     monkeypatch.setitem(methods.MOST, "TDA_inf", 0)  # it takes seconds to start solvers
     question = list(QUESTIONS[kind])[1]
     found = recommend(kind, question, epsilon=1, runs=2, **SHAPES[kind])
@@ -212,7 +212,7 @@ def test_the_recommended_method_has_the_least_error(kind, monkeypatch):
 @pytest.mark.slow
 def test_with_a_delta_groups_are_ranked_under_zcdp_too(monkeypatch):
     """At equal (ε, δ); the errors are those of Gaussian noise of the ρ that it is converted to."""
-    monkeypatch.setattr("hierdp.choosing.STEPS", ())
+    monkeypatch.setattr("hierdp.experiments.choosing.STEPS", ())
     shape = shape_of_groups(["state=2"], 60, 200, 12, None, None)
     every = list(errors(shape, 1.0, 1e-6, 1))
     pure, more = list(errors(shape, 1.0, None, 1)), [one for one in every if methods.ZCDP in one.method]
@@ -290,7 +290,7 @@ def test_each_run_has_another_made_up_table():
 
 
 def test_a_public_table_of_each_kind(tmp_path, monkeypatch):
-    monkeypatch.setattr("hierdp.choosing.STEPS", (3.0,))
+    monkeypatch.setattr("hierdp.experiments.choosing.STEPS", (3.0,))
     groups = pd.DataFrame({"state": list("AABB"), "county": list("abcc"), "size": [1, 3, 2, 2]})
     found = recommend("groups", "counts by size: state", levels=["state", "county"], like=groups, max_size=4,
                       epsilon=1, runs=1)  # fmt: skip

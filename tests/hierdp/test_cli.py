@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from hierdp.cli import main
-from hierdp.reproduce import PAPERS
+from hierdp.experiments.papers import PAPERS
 from tests.marks import but_for_compiling, quick
 
 HIERDP = Path(sys.executable).with_name("hierdp")

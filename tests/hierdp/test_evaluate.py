@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from hierdp import InputError, Numbers, SimulatedNoise, evaluate, release, repair
 from hierdp.cli import main
-from hierdp.evaluation.notice import NOTICE
+from hierdp.experiments.notice import NOTICE
 from hierdp.metrics import cells
 from hierdp.metrics.cells import cell_errors, errors_by_size, rank_agreement
 

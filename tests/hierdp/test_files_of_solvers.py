@@ -242,6 +242,7 @@ def test_json_by_value(tmp_path):
         ("x\n", "line 1: 'x' in place of a name and a value"), ("y 2\nx nan\n", "line 2: 'nan' in place"),
         ("x inf\n", "line 1: 'inf' in place"), ("x 1/0\n", "line 1: '1/0' in place"),
         ("Optimal - objective value 1\n x 3\n", "line 2: 'x 3' in place of a column"),
+        ("Optimal - objective value 1\n 0 x 3 0\n 1 x 4 0\n", "line 3: a second value of 'x'"),
         (TEXTS["highs"][0].replace("# Columns 2\nx", "# Columns 3\nx"), "it has 2 columns, and says 3"),
     ],
 )  # fmt: skip

@@ -18,12 +18,12 @@ import hierdp
 from hierdp.cli import main
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.counts.size_runs import Runs, SizeRuns
+from hierdp.experiments.papers.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.count_of_counts import count_of_counts
 from hierdp.mechanisms.group_size import group_size
 from hierdp.privacy import noise
 from hierdp.privacy.noise import ExactNoise, Noise, SimulatedNoise, geometric
-from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.tables import GroupSizes
 
 SEEDS = ("seed", "random", "rng", "generator", "state", "share_noise", "reuse", "draws")
@@ -78,7 +78,7 @@ def test_nothing_else_imports_the_shared_seed():
     """It belongs to one reproduction, which only `hierdp reproduce` loads, by the paper's name."""
     home = Path(hierdp.__file__).parent
     for file in home.rglob("*.py"):
-        if (home / "reproduce") in file.parents:
+        if (home / "experiments/papers") in file.parents:
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [one.name for one in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
@@ -86,7 +86,7 @@ def test_nothing_else_imports_the_shared_seed():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 names.append(node.value)
             assert not [n for n in names if "kuo2018" in n or "shared_seed" in n], file
-            if "hierdp.reproduce." in names[-1] and isinstance(node, ast.Constant):
+            if "hierdp.experiments.papers." in names[-1] and isinstance(node, ast.Constant):
                 assert file.name == "reproduce.py", file
 
 
@@ -98,7 +98,7 @@ rows = pd.DataFrame({"state": ["A", "A", "B"], "home": [1, 1, 2]})
 made = hierdp.release(rows, "count-of-counts", epsilon=1.0, levels=["state"], group=["home"], max_size=5,
                       regions_from_data=True, groups_from_data=True)
 assert made.ledger.private
-print(sorted(name for name in sys.modules if name.startswith("hierdp.reproduce")))
+print(sorted(name for name in sys.modules if name.startswith("hierdp.experiments.papers")))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600

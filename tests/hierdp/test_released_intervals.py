@@ -21,8 +21,8 @@ from hierdp.checking import FAILS, HOLDS, check
 from hierdp.cli import main
 from hierdp.counts.rows import laid_out
 from hierdp.counts.size_table import ENDS, covering
-from hierdp.evaluation.evaluate import evaluate
 from hierdp.execution import seal
+from hierdp.experiments.evaluate import evaluate
 from hierdp.mechanisms import MECHANISMS
 from hierdp.mechanisms.intervals import CLOSE, FEW, RowIntervals, down_if_shown, half_width, log_normal
 from hierdp.mechanisms.solver_options import SolverOptions

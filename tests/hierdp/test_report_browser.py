@@ -82,7 +82,7 @@ def reports(tmp_path_factory):
             continue
         elif mechanism == "compare":
             methods = ["Hg", "Hg x Hc x Hc"] if "sizes" in name else ["InfTDA", "SH"]
-            compare(PEOPLE, methods=methods, epsilons=[0.1, 1], runs=2, **options).write(place / name)
+            compare(PEOPLE, methods=methods, epsilon=[0.1, 1], runs=2, **options).write(place / name)
             continue
         else:
             made = release(PEOPLE, mechanism, epsilon=1, noise=SimulatedNoise(2), **options)

@@ -6,88 +6,29 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from hierdp.cli import main
 from hierdp.data.commuting import FILE, commuting
 from hierdp.data.trips import SETS, binary_areas, random_areas, trips
+from hierdp.experiments.papers import boninsegna2025
+from hierdp.experiments.papers.boninsegna2025 import planner
 from hierdp.mechanisms.top_down import METHODS, top_down, true_table
 from hierdp.privacy.conversion import papers_rho_of
 from hierdp.privacy.noise import SimulatedNoise
 from hierdp.record.step import NotSolved, Step
-from hierdp.reproduce import boninsegna2025
-from hierdp.reproduce.boninsegna2025 import authors, experiments, parts
-from hierdp.reproduce.boninsegna2025.planner import planner
 from models import Chebyshev, SparsestChebyshev
 from solvers.fast.chebyshev import fewest
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = boninsegna2025.Settings(
-    runs=2,
-    epsilons=(1.0, 10.0),
-    sets=("binary sparse",),
-    drawn=(),
-    exact_runs=0,
-    solver_runs=1,
-    time_limit=20.0,
-    sparse_runs=1,
-    sparse_epsilons=(1.0,),
-    largest=5,
-)
-
-
-@pytest.fixture(scope="module")
-def commuters(tmp_path_factory):
-    """A folder with a small commuting file: three states, seven counties."""
-    folder = tmp_path_factory.mktemp("data")
-    counties = [("01", "01001"), ("01", "01003"), ("06", "06001"), ("06", "06037"), ("36", "36005"),
-                ("36", "36047"), ("36", "36061")]  # fmt: skip
-    rng = np.random.default_rng(0)
-    rows = [
-        (*o, *d, int(rng.integers(1, 3_000)))
-        for o, d in itertools.product(counties, counties)
-        if rng.random() < 0.5
-    ]
-    columns = ["origin_state", "origin_county", "dest_state", "dest_county", "workers"]
-    pd.DataFrame(rows, columns=columns).to_parquet(folder / FILE)
-    return folder
+TINY = PAPERS["boninsegna2025"].settings
 
 
 SMALL = replace(TINY, runs=1, epsilons=(1.0,), methods=("InfTDA", "SH"))
 
 
-@pytest.fixture(scope="module")
-def made(commuters):
-    return boninsegna2025.study(TINY, commuters)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_figure_and_table(made):
-    assert {part.name for part in made.parts if part.figure is not None} == {
-        "figure3", "figure4", "figure5", "figure6", "matrix",
-    }  # fmt: skip
-    assert set(frames(made)) >= {
-        "data", "figure3_max_error", "figure3_false_discovery_rate", "figure3_false_negative_rate",
-        "figure4_binary_sparse", "figure6", "finest", "agreement", "utility", "fewest", "fewest_by_level",
-        "largest_within", "largest_between", "region_by_size", "region_largest",
-    }  # fmt: skip
-
-
-def test_the_same_seed_repeats_all_but_times():
-    first, again = (frames(boninsegna2025.study(SMALL, None)) for _ in range(2))
-    other = frames(boninsegna2025.study(SMALL, None, seed=1))
-    assert first.keys() == again.keys() == other.keys()
-    for name in first.keys() - {"figure6"}:
-        pd.testing.assert_frame_equal(first[name], again[name])
-    assert (first["fewest_by_level"].l1_IntOpt.sum() != other["fewest_by_level"].l1_IntOpt.sum()).any()
-
-
-def test_the_tables_say_what_is_known_to_hold(made):
-    tables = frames(made)
+def test_the_tables_say_what_is_known_to_hold():
+    tables = frames(made("boninsegna2025"))
     first = tables["data"].set_index("data").loc["binary sparse"]
     assert (f"{first.trips:,}", f"{first.pairs_with_trips:,}") == (
         first.published_trips,
@@ -131,7 +72,7 @@ def test_agreement_by_hand():
          **{f"same_noise_{m}": x for m in metrics}, **{f"published_{m}": y for m in metrics}}
         for x, y in ((0.2, 0.4), (0.3, 0.2), (0.5, float("nan")))
     ]  # fmt: skip
-    (row,) = parts.agreement(pd.DataFrame(rows)).to_dict("records")
+    (row,) = boninsegna2025.agreement(pd.DataFrame(rows)).to_dict("records")
     assert row == {
         "method": "SH", "means": 2,
         "whole_budget_median": 1.5, "whole_budget_min": 1.0, "whole_budget_max": 2.0,
@@ -142,12 +83,12 @@ def test_agreement_by_hand():
 
 def test_runs_are_rows_of_one_measurement_each():
     areas = random_areas(0, 2, 2, 3)
-    rows = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA", "SH")), seed=0)
+    rows = boninsegna2025.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA", "SH")), seed=0)
     assert len(rows) == 2 * 2 * 2 * 5  # methods × ε × runs × levels
     assert not rows.duplicated(["data", "method", "epsilon", "run", "level"]).any()
     assert rows[rows.method == "SH"].bound_measured.isna().all()
     assert rows[rows.method == "InfTDA"].theorem.notna().all()
-    others = experiments.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA",)), seed=1)
+    others = boninsegna2025.accuracy({"a": trips(areas, 0.5)}, replace(TINY, methods=("InfTDA",)), seed=1)
     assert (rows[rows.method == "InfTDA"].l1.to_numpy() != others.l1.to_numpy()).any()
 
 
@@ -155,7 +96,7 @@ def test_false_negatives_are_a_share_of_what_is_there():
     data = trips(binary_areas(2), 0.5)
     made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "SH")
     truth = true_table(data)
-    for row in experiments.errors_of(truth, made):
+    for row in boninsegna2025.errors_of(truth, made):
         there = (truth.level == row["level"]).sum()
         assert row["false_negative_rate"] == row["false_negatives"] / there
 
@@ -169,11 +110,11 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
             raise NotSolved("time_limit", "too slow")
         return top_down(data, epsilon, delta, noise, method, **more)
 
-    monkeypatch.setattr(experiments, "as_published", stops)
+    monkeypatch.setattr(boninsegna2025, "as_published", stops)
     settings = replace(TINY, methods=("TDA_inf", "SH"), solver_runs=3)
-    rows = experiments.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
+    rows = boninsegna2025.accuracy({"a": trips(binary_areas(3), 0.5)}, settings, seed=0)
     assert set(rows.method) == {"SH"}
-    assert parts._absent(rows, settings) == ["TDA_inf on a"]
+    assert boninsegna2025._absent(rows, settings) == ["TDA_inf on a"]
     assert tried.count(("TDA_inf", 10.0)) == 1
 
 
@@ -181,8 +122,8 @@ def test_a_method_that_was_stopped_is_not_tried_again(monkeypatch):
 def test_what_is_too_large_is_left_out(method):
     data = trips(binary_areas(2), 0.5)
     fits = replace(TINY, most_pairs=16, most_positive=8)
-    assert experiments._feasible(method, data, fits)
-    assert experiments._feasible(method, data, replace(fits, most_pairs=15, most_positive=7)) == (
+    assert boninsegna2025._feasible(method, data, fits)
+    assert boninsegna2025._feasible(method, data, replace(fits, most_pairs=15, most_positive=7)) == (
         method == "InfTDA"
     )
 
@@ -203,7 +144,7 @@ def test_sparsest_is_the_fewest_of_every_segment(seed):
     model = Chebyshev(noisy, totals, offsets)
     step = Step.solve("level", model)
     before = np.array(step.solution.x)
-    found = experiments.sparsest(step)
+    found = boninsegna2025.sparsest(step)
     assert model.certificate(found.x).optimal
     differing = 0
     for j in range(4):
@@ -216,13 +157,13 @@ def test_sparsest_is_the_fewest_of_every_segment(seed):
 
 def test_sparsest_of_an_empty_level():
     step = Step.solve("level", Chebyshev(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)))
-    assert experiments.sparsest(step).differing == 0
+    assert boninsegna2025.sparsest(step).differing == 0
 
 
 def test_fewest_counts_against_the_truth():
     data = trips(random_areas(3, 2, 6, 6), 0.1, seed=1)
     settings = replace(TINY, sparse_epsilons=(0.5,), sparse_runs=2)
-    rows = experiments.fewest({"a": data}, settings, seed=0)
+    rows = boninsegna2025.fewest({"a": data}, settings, seed=0)
     assert rows.level.tolist() == [1, 2, 3, 4] * 2
     for method in ("IntOpt", "fewest"):
         true = rows.truly_positive - rows[f"false_negative_{method}"]
@@ -238,16 +179,16 @@ def test_possible_nodes():
     regions = data.axes[0].tree.level_sizes.tolist()[1:]
     order = ["destination", "origin", "destination", "origin"]
     possible = [regions[0], regions[0] ** 2, regions[0] * regions[1], regions[1] ** 2]
-    assert list(experiments.possible_nodes(data, order)) == possible
+    assert list(boninsegna2025.possible_nodes(data, order)) == possible
 
 
 def test_what_the_authors_spent():
-    published = authors.published()
+    published = boninsegna2025.authors_results()
     for epsilon in published.epsilon.unique():
-        half = papers_rho_of(authors.half(epsilon, 1e-8), 1e-8)
+        half = papers_rho_of(boninsegna2025.half(epsilon, 1e-8), 1e-8)
         assert half == pytest.approx(papers_rho_of(epsilon, 1e-8) / 2)
-    assert authors.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
-    assert set(authors.USERS) == set(SETS) == set(published.data) - {"Italy"}
+    assert boninsegna2025.root_2(3.0, 1e-8) ** 2 == pytest.approx(18)
+    assert set(boninsegna2025.USERS) == set(SETS) == set(published.data) - {"Italy"}
     assert set(published.method) <= set(METHODS)
     assert not published.isna().any(axis=None)
     by = published.set_index(["data", "method", "epsilon"])
@@ -256,13 +197,13 @@ def test_what_the_authors_spent():
     assert ("random dense", "TDA", 10.0) not in by.index
 
 
-def test_missing_runs_are_reported(made):
-    (figure,) = (part for part in made.parts if part.name == "figure6")
+def test_missing_runs_are_reported():
+    (figure,) = (part for part in made("boninsegna2025").parts if part.name == "figure6")
     assert "stopped" not in " ".join(figure.texts)
     rows = pd.DataFrame({"data": ["a", "b"], "method": ["SH", "SH"], "epsilon": [1.0, 10.0]})
     settings = replace(TINY, methods=("SH", "TDA"))
-    assert parts._absent(rows, settings) == ["SH on a, b", "TDA on a, b"]
-    assert parts._absent(rows, replace(settings, epsilons=(10.0,))) == ["SH on a", "TDA on a, b"]
+    assert boninsegna2025._absent(rows, settings) == ["SH on a, b", "TDA on a, b"]
+    assert boninsegna2025._absent(rows, replace(settings, epsilons=(10.0,))) == ["SH on a", "TDA on a, b"]
 
 
 def test_by_level_is_means_over_runs():
@@ -272,18 +213,18 @@ def test_by_level_is_means_over_runs():
             "level": [0, 1, 2] * 2, "max_error": [0, 2, 6, 0, 4, 7],
         }
     )  # fmt: skip
-    assert parts.by_level(rows, "max_error").to_dict("records") == [
+    assert boninsegna2025.by_level(rows, "max_error").to_dict("records") == [
         {"method": "A", "epsilon": 1.0, "1": 3.0, "2": 6.5}
     ]
 
 
-def test_what_a_planner_sees_is_what_was_released(commuters):
-    data = commuting(commuters / FILE)
-    made = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "InfTDA")
-    largest, region, matrix = planner(data, true_table(data), made.table, 4, "A release.")
+def test_what_a_planner_sees_is_what_was_released():
+    data = commuting(folder_of("boninsegna2025") / FILE)
+    released = top_down(data, 1.0, 1e-8, SimulatedNoise(0), "InfTDA").table
+    largest, region, matrix = planner(data, true_table(data), released, 4, "A release.")
     before = {tuple(cell): n for cell, n in zip(data.cells.tolist(), data.counts.tolist(), strict=True)}
     names = data.axes[0].names[2]
-    finest = made.table[(made.table.origin_level == "county") & (made.table.destination_level == "county")]
+    finest = released[(released.origin_level == "county") & (released.destination_level == "county")]
     after = {
         (row.origin, row.destination): row.count_
         for row in finest.rename(columns={"count": "count_"}).itertuples()
@@ -305,7 +246,7 @@ def test_what_a_planner_sees_is_what_was_released(commuters):
     assert names[busiest] in region.texts[0]
     assert sizes.true.sum() == sum(n for (_, d), n in before.items() if d == busiest)
     assert sizes.released.sum() == sum(n for (_, d), n in after.items() if d == names[busiest])
-    states = made.table[(made.table.origin_level == "state") & (made.table.destination_level == "state")]
+    states = released[(released.origin_level == "state") & (released.destination_level == "state")]
     assert "9 flows between 3 regions" in matrix.texts[0]
     shown = np.ma.filled(matrix.figure.axes[1].images[0].get_array(), 0)
     assert sorted(shown.ravel().tolist()) == sorted([0] * (9 - len(states)) + states["count"].tolist())
@@ -327,20 +268,9 @@ def test_drawn_sets_follow_the_seed():
     assert boninsegna2025.drawn("binary dense", 0).counts.size == 2**15
 
 
-def test_command_line(commuters, tmp_path, monkeypatch):
-    monkeypatch.setattr(boninsegna2025, "QUICK", SMALL)
-    out = tmp_path / "again"
-    command = ["reproduce", "boninsegna2025", "--quick", "--data", str(commuters), "--out", str(out)]
-    done = CliRunner().invoke(main, [*command, "--runs", "1"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "The largest flows" in done.output
-    assert "![Who goes where: true against released](matrix.png)" in (out / "report.md").read_text()
-    assert {"figure3.png", "matrix.png", "report.html", "utility.parquet"} <= {p.name for p in out.iterdir()}
-
-
 def test_sparsest_is_what_the_model_says_of_longer_ones():
     noisy = [2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
     for total in range(1, 12):
         step = Step.solve("level", Chebyshev(np.array(noisy), np.array([total]), np.array([0, 10])))
-        found = experiments.sparsest(step)
+        found = boninsegna2025.sparsest(step)
         assert (found.x > 0).sum() == fewest(SparsestChebyshev(noisy, total))

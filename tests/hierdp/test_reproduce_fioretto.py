@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from hierdp.counts.size_runs import differences as differenced
+from hierdp.experiments.papers import fioretto2019
+from hierdp.experiments.papers.fioretto2019 import QUICK, bounds, floats, taxi_bound
 from hierdp.privacy.noise import SimulatedNoise, geometric
-from hierdp.reproduce.fioretto2019 import QUICK, float_solvers, without_total
-from hierdp.reproduce.fioretto2019.float_solvers import floats
-from hierdp.reproduce.fioretto2019.parts import bounds, taxi_bound
 from models import CumulativeQIP, HierarchyQIP, Tree
 from solvers import solve
 
@@ -53,7 +52,7 @@ def test_the_error_of_the_noisy_counts_is_that_of_the_noise(method):
     sensitivity = 1 if method == "M_c^dp" else 2
     drawn = SimulatedNoise(3).draw(geometric("q", sensitivity, epsilon / 3), np.zeros(many, np.int64)).answers
     noise = differenced(drawn) if method == "M_c^dp" else drawn
-    assert without_total.raw_noise("census", epsilon, method) == pytest.approx(
+    assert fioretto2019.raw_noise("census", epsilon, method) == pytest.approx(
         1000 * np.abs(noise).mean(), rel=0.01
     )
 
@@ -63,7 +62,7 @@ def test_without_the_total_the_best_total_is_found():
     totals = set()
     for case in range(15):
         noisy = rng.integers(-6, 1 if case == 0 else 7, (TREE.size, 3)) * (900 if case % 5 == 1 else 1)
-        answer = without_total.without_total(TREE, noisy)
+        answer = fioretto2019.without_total(TREE, noisy)
         free = HierarchyQIP(TREE, noisy, int(answer[0].sum()))
         assert not free.violations(answer)
         near = range(max(0, int(answer[0].sum()) - 3), int(answer[0].sum()) + 4)
@@ -89,7 +88,7 @@ SMALL = replace(
 
 @pytest.fixture(scope="module")
 def in_floats():
-    return float_solvers.rows(SMALL, 0)
+    return fioretto2019.float_rows(SMALL, 0)
 
 
 def test_with_large_counts_as_unknowns_the_error_of_osqp_does_not_depend_on_epsilon(in_floats):
@@ -116,7 +115,7 @@ def test_every_solver_answers_if_the_differences_are_unknowns(in_floats):
 
 
 def test_small_counts_are_no_difficulty():
-    few = float_solvers.rows(replace(SMALL, float_groups=2_000, epsilons=(1.0,)), 0)
+    few = fioretto2019.float_rows(replace(SMALL, float_groups=2_000, epsilons=(1.0,)), 0)
     here = few[(few.solver == "OSQP") & (few.unknowns == "counts")]
     assert (here.distance < 10).all()
 
@@ -125,8 +124,8 @@ def test_the_two_forms_are_one_program():
     rng = np.random.default_rng(2)
     noisy = rng.integers(0, 9, (TREE.size, 3))
     program = CumulativeQIP(TREE, noisy, 7, integer=False).program()
-    plain = float_solvers.ShiftedProgram.of(program, np.zeros(program.size))
-    moved = float_solvers.ShiftedProgram.of(program, noisy.ravel().astype(float))
+    plain = fioretto2019.ShiftedProgram.of(program, np.zeros(program.size))
+    moved = fioretto2019.ShiftedProgram.of(program, noisy.ravel().astype(float))
 
     def cost(stated, x):
         return float(x @ (stated.weight * x) + stated.slope @ x)

@@ -3,88 +3,33 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from hierdp.cli import main
 from hierdp.counts.size_runs import SizeRuns, cumulative_of
-from hierdp.data.blocks import FILE
 from hierdp.data.taxi import taxi
+from hierdp.experiments.papers import kuo2018
+from hierdp.experiments.papers.kuo2018 import BOTTOM_UP, NAIVE, fitted, released
+from hierdp.experiments.papers.kuo2018.shared_seed import OneSeed, TheirDraws
 from hierdp.mechanisms.count_of_counts import measure, post_process
 from hierdp.mechanisms.count_of_counts.plan import plan_of
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.privacy.noise import SimulatedNoise, geometric
-from hierdp.reproduce import kuo2018
-from hierdp.reproduce.kuo2018 import experiments, parts
-from hierdp.reproduce.kuo2018.fits import fitted, released
-from hierdp.reproduce.kuo2018.settings import BOTTOM_UP, NAIVE
-from hierdp.reproduce.kuo2018.shared_seed import OneSeed, TheirDraws
 from models import Isotonic
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = kuo2018.Settings(
-    runs=2,
-    table_runs=2,
-    coast_runs=1,
-    nation_runs=0,
-    epsilons=(0.5, 1.0),
-    max_size=300,
-    housing_groups=20_000,
-    sized_groups=10_000,
-    joint_runs=2,
-    vertices=False,
-)
+TINY = PAPERS["kuo2018"].settings
 
 
 @pytest.fixture(scope="module")
-def taxis(tmp_path_factory):
-    """A folder with a small set of taxi data, and a race file beside it."""
-    folder = tmp_path_factory.mktemp("data") / "taxi"
-    folder.mkdir()
-    hoods = np.random.default_rng(0).integers(0, 9, (28, 40))
-    np.save(folder / "taxi_level3.npy", hoods)
-    np.save(folder / "taxi_level2.npy", np.stack([hoods[:18].sum(0), hoods[18:].sum(0)]))
-    np.save(folder / "taxi_level1.npy", hoods.sum(0))
-    (folder.parent / "hawaiian").mkdir()
-    np.save(folder.parent / "hawaiian" / FILE, np.array([5_000, 60, 20, 4, 0, 1]))
-    return folder.parent
+def data():
+    return SizeRuns.of(taxi(folder_of("kuo2018") / "taxi"))
 
 
-@pytest.fixture(scope="module")
-def data(taxis):
-    return SizeRuns.of(taxi(taxis / "taxi"))
-
-
-@pytest.fixture(scope="module")
-def made(taxis):
-    return kuo2018.study(TINY, taxis)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_table_and_figure(made):
-    assert set(frames(made)) == {
-        "data", "bottom_up", "coherence", "readme", "one_region", "naive_answers", "figure1", "figure4",
-        "omniscient4", "figure5", "omniscient5", "figure6", "omniscient6", "matching", "joint",
-    }  # fmt: skip
-    drawn = [part.name for part in made.parts if part.figure is not None]
-    assert drawn == ["figure1", "figure4", "figure5", "figure6"]
-
-
-def test_the_same_seed_repeats_the_errors(made, taxis):
-    again = frames(kuo2018.study(TINY, taxis))
-    other = frames(kuo2018.study(TINY, taxis, seed=1))
-    for name in ("bottom_up", "one_region", "figure1", "figure4", "figure6", "joint"):
-        pd.testing.assert_frame_equal(frames(made)[name], again[name])
-    assert (frames(made)["figure6"]["mean"] != other["figure6"]["mean"]).any()
-
-
-def test_published_numbers_stand_beside_ours(made):
-    table = frames(made)["bottom_up"]
+def test_published_numbers_stand_beside_ours():
+    tables = frames(made("kuo2018"))
+    table = tables["bottom_up"]
     printed = table[table.noise == "published"]
     assert printed[["level_0", "level_1", "level_2"]].to_numpy().tolist() == [
         list(row) for row in BOTTOM_UP["Taxi"]
@@ -98,7 +43,7 @@ def test_published_numbers_stand_beside_ours(made):
         for fit in ("lowest", "middle")
     }
     assert (mine.runs == TINY.table_runs).all()
-    one = frames(made)["one_region"]
+    one = tables["one_region"]
     naive = one[one.method == "naive"].set_index("data").published
     assert naive["taxi"] == NAIVE["Taxi"]
     assert naive["Hawaiian"] == NAIVE["Hawaiian"]
@@ -106,7 +51,7 @@ def test_published_numbers_stand_beside_ours(made):
 
 
 def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
-    rows = experiments.bottom_up_table({"taxi": ((data, 1), 4)}, TINY, seed=0)
+    rows = kuo2018.bottom_up_table({"taxi": ((data, 1), 4)}, TINY, seed=0)
     means = rows[(rows.method == "bottom-up") & (rows.fit == "lowest")].groupby(["noise", "level"]).emd.mean()
     for noise in ("one seed", "independent"):
         assert (
@@ -118,7 +63,7 @@ def test_with_one_seed_errors_add_up_and_without_it_they_do_not(data):
 
 def test_the_published_rows_imply_one_seed():
     """Bottom-up errors at the root are nearly the number of leaves times the error of a leaf."""
-    table = parts.coherence().set_index("data")
+    table = kuo2018.coherence().set_index("data")
     assert (table.share > 0.9).all()
     assert (table.share_1 > 0.9).all()
     assert table.loc["Taxi"].at_most == pytest.approx(28 * 772.8)
@@ -183,7 +128,7 @@ def test_their_draws_are_the_repositorys():
 
 
 def test_all_levels_at_once_is_never_further_from_the_estimates(data):
-    rows = experiments.joint(data, TINY, seed=0)
+    rows = kuo2018.joint(data, TINY, seed=0)
     cost = rows[rows.level == 0].pivot(index=["epsilon", "run"], columns="method", values="cost")
     assert (cost["all levels at once"] <= cost["family by family"]).all()
     assert (cost["all levels at once"] <= cost["top down, merged"]).all()
@@ -191,31 +136,21 @@ def test_all_levels_at_once_is_never_further_from_the_estimates(data):
 
 
 def test_runs_are_rows_of_one_measurement_each(data):
-    lines = parts.lines_of(("Hc", "Hg"), ("weighted", "plain"))
-    rows = experiments.accuracy({"taxi": (data, 1)}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
+    lines = kuo2018.lines_of(("Hc", "Hg"), ("weighted", "plain"))
+    rows = kuo2018.accuracy({"taxi": (data, 1)}, lines, replace(TINY, epsilons=(1.0,)), 0, "test")
     assert len(rows) == 2 * 2 * 3 * 3  # runs × methods × merges, and matching by original estimates × levels
     assert not rows.duplicated(["method", "merging", "run", "level"]).any()
     assert rows.groupby(["method", "merging", "run"]).emd.sum().nunique() == 12
 
 
 def test_errors_by_position_add_up(data):
-    rows = experiments.by_rank(data, replace(TINY, runs=1), seed=0)
+    rows = kuo2018.by_rank(data, replace(TINY, runs=1), seed=0)
     assert set(rows.method) == {"Hc", "Hg"}
-    assert rows.groupby("method").size().tolist() == [experiments.BINS] * 2
+    assert rows.groupby("method").size().tolist() == [kuo2018.BINS] * 2
     assert (
         rows.true_size.is_monotonic_increasing
         or rows.groupby("method").true_size.is_monotonic_increasing.all()
     )
-
-
-def test_command_line(taxis, tmp_path, monkeypatch):
-    monkeypatch.setattr(kuo2018, "QUICK", TINY)
-    out = tmp_path / "again"
-    command = ["reproduce", "kuo2018", "--quick", "--data", str(taxis), "--out", str(out), "--runs", "1"]
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert (pd.read_parquet(out / "figure6.parquet")["count"] == 1).all()
-    assert {"report.html", "report.md", "figure1.png", "bottom_up.parquet"} <= {p.name for p in out.iterdir()}
 
 
 def test_without_data():

@@ -5,11 +5,10 @@ import pytest
 
 from hierdp.counts.size_runs import Runs
 from hierdp.data.blocks import FILE, hawaiian
+from hierdp.experiments.papers.kuo2018 import FastDraws, answers_of, distance, top_down_by_original
 from hierdp.mechanisms.count_of_counts.top_down import top_down
 from hierdp.metrics.runs import earth_movers_runs
 from hierdp.privacy.noise import geometric
-from hierdp.reproduce.kuo2018.experiments import FastDraws, top_down_by_original
-from hierdp.reproduce.kuo2018.naive_face import answers_of, distance
 from models import FixedSum, Tree
 
 

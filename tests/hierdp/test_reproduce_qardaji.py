@@ -1,29 +1,29 @@
 """hierdp reproduce qardaji2013: tables to the printed digit, cells that were empty, and figures."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from hierdp.analysis import matrix_mechanism
 from hierdp.analysis.workload import RANGE
-from hierdp.reproduce import qardaji2013
-from hierdp.reproduce.qardaji2013 import QUICK, checks
-from hierdp.reproduce.qardaji2013.published import TABLE_1, TABLE_3
+from hierdp.experiments.papers import qardaji2013
+from hierdp.experiments.papers.qardaji2013 import TABLE_1, TABLE_3
+from tests.hierdp.papers import PAPERS, made
+from tests.hierdp.papers import frames as tables_of
 
 pytestmark = pytest.mark.slow
 
-TINY = replace(QUICK, runs=1, matrix_bins=16, steps=20, sampled_bins=2**9, break_even_bins=45)
-
 
 @pytest.fixture(scope="module")
-def made():
-    return qardaji2013.study(TINY, None)
+def frames():
+    return tables_of(made("qardaji2013"))
 
 
-@pytest.fixture(scope="module")
-def frames(made):
-    return {name: frame for part in made.parts for name, frame in part.frames.items()}
+def test_without_histograms_there_is_no_figure_3(tmp_path):
+    assert qardaji2013.histograms(tmp_path) == qardaji2013.histograms(None) == {}
+    np.save(tmp_path / "ages.npy", np.arange(96))
+    sets = qardaji2013.histograms(tmp_path / "ages.npy")
+    found = qardaji2013.curve_parts(PAPERS["qardaji2013"].settings, sets, 0)
+    assert [part.name for part in found] == ["figure3", "figure3-profiles", "repairs"]
 
 
 def test_table_1_to_the_printed_digit(frames):
@@ -71,7 +71,7 @@ def test_table_3(frames):
 
 
 def test_sampled_cells_are_corrected():
-    mean, error = checks._sample(64, 8, False)
+    mean, error = qardaji2013._sample(64, 8, False)
     assert mean == pytest.approx(37.07, abs=0.005)
     rng = np.random.default_rng(0)
     from hierdp.analysis.regular import of_ranges
@@ -120,15 +120,6 @@ def test_dimensions(frames):
     assert (ratio > 1).all()
 
 
-def test_the_whole_study_without_data(made, tmp_path):
-    names = [part.name for part in made.parts]
-    assert names == ["table1", "table2", "table3", "sampled", "algorithms", "ragged", "wavelet", "figure2",
-                     "budgets", "figure4", "propositions", "break-even"]  # fmt: skip
-    made.write(tmp_path / "out")
-    assert "![Figure 2: budgets](figure2.png)" in (tmp_path / "out" / "report.md").read_text()
-    assert "none: Figure 3 is left out" in made.settings["data"]
-
-
 def test_ragged_rows_follow_from_the_papers_count_of_nodes(frames):
     table = frames["ragged"]
     np.testing.assert_allclose(table.as_counted_by_the_paper, table["V*_printed"], atol=0.0101)
@@ -156,8 +147,37 @@ def test_the_low_rank_program_stays_at_single_bins():
 
 
 def test_the_gram_matrix_of_ranges_over_their_length():
-    from hierdp.reproduce.qardaji2013.tables import by_length
+    from hierdp.experiments.papers.qardaji2013 import by_length
 
     ranges = np.array([[i <= t <= j for t in range(9)] for i in range(9) for j in range(i, 9)], float)
     ranges /= ranges.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(by_length(9), ranges.T @ ranges)
+
+
+def test_errors_are_those_that_the_releases_state(frames):
+    table = frames["figure3"]
+    assert len(table) == 2 * 3 * len(qardaji2013.ONE_AXIS)
+    assert set(table["size"]) == {1, 64, 128}
+    known = table[table.method != "StructureFirst"]
+    assert known.expected_mse.notna().all()
+    assert table[table.method == "StructureFirst"].expected_mse.isna().all()
+    flat = known[known.method == "Flat"].set_index(["data", "size"])
+    # Noise of scale 1 on each bin has a variance of 1/(2 sinh² ½).
+    assert flat.expected_mse["FULL", 64] == pytest.approx(64 / (2 * np.sinh(0.5) ** 2))
+    for method in set(known.method):
+        mine = known[known.method == method]
+        assert 0.2 < mine.mse.mean() / mine.expected_mse.mean() < 5
+    boxes = frames["figure3_boxes"]
+    assert set(boxes.method) == {line.label for line in qardaji2013.TWO_AXES}
+
+
+def test_repairs_are_compared_with_least_squares(frames):
+    table = frames["repairs"]
+    least = table[table.repair == "least squares"]
+    assert (least.ratio == 1).all()
+    assert (least.runs == 8).all()
+    assert set(table.queries) == {"1 bin", "16 bins", "all ranges"}  # there are only 128 bins
+    sparse = table[(table.data == "SPARSE") & (table.queries == "1 bin") & (table.epsilon == 0.1)]
+    sparse = sparse.set_index("repair").ratio
+    assert sparse["non-negative"] < 0.5
+    assert sparse["non-negative"] < sparse[qardaji2013.CLIPPED] < 1

@@ -7,78 +7,42 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from hierdp.analysis.bayes_bound import least_errors
-from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.experiments.papers import zhang2014
+from hierdp.experiments.papers.zhang2014 import (
+    LARGEST,
+    PUBLISHED_METHODS,
+    TABLES,
+    bound,
+    drawn,
+    histograms,
+    net_trace,
+    search_log,
+)
+from hierdp.experiments.papers.zhang2014 import STUDIED as NAMES
+from hierdp.experiments.run import noise_for
 from hierdp.mechanisms.clustering import METHODS, clustering
 from hierdp.metrics.histogram import kld
 from hierdp.metrics.ranges import range_error
 from hierdp.privacy.noise import geometric
-from hierdp.reproduce import zhang2014
-from hierdp.reproduce.runs import noise_for
-from hierdp.reproduce.zhang2014 import experiments, optimum, parts
-from hierdp.reproduce.zhang2014.bound import bound
-from hierdp.reproduce.zhang2014.data import LARGEST, drawn, histograms, net_trace, search_log
-from hierdp.reproduce.zhang2014.settings import METHODS as NAMES
-from hierdp.reproduce.zhang2014.settings import PUBLISHED_METHODS, TABLES
 from hierdp.tables.binning import Histogram
+from tests.hierdp.papers import PAPERS, folder_of, frames, made
 
 pytestmark = pytest.mark.slow
 
-TINY = zhang2014.Settings(
-    runs=2,
-    epsilons=(1.0, 0.1),
-    range_sizes=3,
-    floors=(1.0,),
-    sets=("NETTRACE", "GOWALLA-2D"),
-    tuned_runs=1,
-    hierarchy_runs=1,
-    hierarchy_epsilons=(1.0,),
-)
+TINY = PAPERS["zhang2014"].settings
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """A folder with small histograms under the names of DPBench's."""
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "dpbench").mkdir()
-    little = drawn(3, 48)
-    np.save(folder / "dpbench" / "NETTRACE.npy", little["drawn, sorted"])
-    np.save(folder / "dpbench" / "GOWALLA-2D.npy", little["drawn, by time"].reshape(6, 8).astype(float))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def made(bench):
-    return zhang2014.study(TINY, bench)
+def bench():
+    return folder_of("zhang2014")
 
 
 @pytest.fixture(scope="module")
 def runs(bench):
-    return experiments.accuracy(histograms(bench, TINY.sets, 0), TINY, 0)
-
-
-def frames(study):
-    return {name: frame for part in study.parts for name, frame in part.frames.items()}
-
-
-def test_it_has_every_table_and_figure(made):
-    assert {
-        "data", "kld", "orderings", "ranges_nettrace", "ranges_gowalla_2d", "claims", "optimum",
-        "tuning", "seconds",
-    } <= set(frames(made))  # fmt: skip
-    drawn_parts = {part.name for part in made.parts if part.figure is not None}
-    assert {"ranges_nettrace", "ranges_gowalla_2d", "optimum"} <= drawn_parts
-
-
-def test_the_same_seed_repeats_the_errors(made, bench):
-    again, other = (frames(zhang2014.study(TINY, bench, seed)) for seed in (0, 1))
-    for name in ("kld", "orderings", "ranges_nettrace", "claims", "tuning"):
-        pd.testing.assert_frame_equal(frames(made)[name], again[name])
-    means = [frame["kld"].query("what == 'mean'").AHP for frame in (frames(made), other)]
-    assert (means[0] != means[1]).all()
+    return zhang2014.accuracy(histograms(bench, TINY.sets, 0), TINY, 0)
 
 
 def test_runs_are_rows_of_one_measurement_each(runs, bench):
@@ -113,23 +77,23 @@ def test_runs_are_rows_of_one_measurement_each(runs, bench):
 
 def test_tables_hold_means_spreads_and_what_was_published(runs):
     rows, _ = runs
-    table = parts.tables(rows, TINY).frames["kld"].set_index(["data", "epsilon", "what"])
+    table = zhang2014.tables(rows, TINY).frames["kld"].set_index(["data", "epsilon", "what"])
     here = rows[(rows.epsilon == 0.1) & (rows.data == "NETTRACE") & (rows.method == "GS")].kld
     assert table.loc[("NETTRACE", 0.1, "mean"), "GS"] == pytest.approx(here.mean())
     assert table.loc[("NETTRACE", 0.1, "±"), "GS"] == pytest.approx(here.std())
     assert table.loc[("NETTRACE", 0.1, "runs"), "GS"] == 2
     printed = table.loc[("NETTRACE", 0.1, "published")]
-    assert tuple(printed[list(PUBLISHED_METHODS)]) == TABLES[0.1]["NetTrace"]
+    assert tuple(printed[list(PUBLISHED_METHODS)]) == TABLES[0.1, "NetTrace"]
     assert math.isnan(printed.AHP)
     assert ("GOWALLA-2D", 0.1, "published") not in table.index
 
 
 def test_published_numbers_are_the_papers():
     """Spot checks against the paper, and its statement that AHP has the least KLD in all cases."""
-    assert TABLES[1.0]["NetTrace"][PUBLISHED_METHODS.index("SF")] == 3.835
-    assert TABLES[0.1]["Location"][PUBLISHED_METHODS.index("GS")] == 1.539
-    assert TABLES[0.01]["Search Log"][PUBLISHED_METHODS.index("PHP")] == 0.86
-    assert all(min(row) == row[0] for table in TABLES.values() for row in table.values())
+    assert TABLES[1.0, "NetTrace"][PUBLISHED_METHODS.index("SF")] == 3.835
+    assert TABLES[0.1, "Location"][PUBLISHED_METHODS.index("GS")] == 1.539
+    assert TABLES[0.01, "Search Log"][PUBLISHED_METHODS.index("PHP")] == 0.86
+    assert all(min(row) == row[0] for row in TABLES.values())
 
 
 def test_orderings():
@@ -152,7 +116,7 @@ def test_orderings():
         for method, found in values.items()
         for run in (0, 1)
     )
-    row = parts.orderings(rows, TINY).frames["orderings"].iloc[0]
+    row = zhang2014.orderings(rows, TINY).frames["orderings"].iloc[0]
     assert row["order"] == "PHP < AHP-greedy < NF = SF < GS"
     assert row.published_order == "AHP-greedy < PHP < NF < SF < GS"
     assert row.pairs_as_published == "9 of 10"  # all but AHP before PHP
@@ -198,7 +162,7 @@ def test_claims_are_counted():
         for size, value in zip((1, 2, 4), row, strict=True)
         for run in (-0.5, 0.5)
     )
-    row = parts.claims(ranges).frames["claims"].iloc[0]
+    row = zhang2014.claims(ranges).frames["claims"].iloc[0]
     assert (row["AHP-greedy_under_all_rivals"], row["AHP-greedy_under_Laplace"], row.grows_with_size) == (
         2,
         2,
@@ -209,11 +173,11 @@ def test_claims_are_counted():
     assert row["rival_over_AHP-greedy_most"] == pytest.approx(8 / 3)
 
 
-def test_the_optimum_costs_least_and_all_rules_have_the_same_counts(made):
-    table = frames(made)["optimum"]
+def test_the_optimum_costs_least_and_all_rules_have_the_same_counts():
+    table = frames(made("zhang2014"))["optimum"]
     assert (table.cost_over_optimal.dropna() >= 1 - 1e-12).all()
     assert (table[table.rule == "AHP"].error_over_optimal == 1).all()
-    known = table[table.rule == optimum.KNOWN]
+    known = table[table.rule == zhang2014.KNOWN]
     assert len(known) == 4
     assert (known.error_over_optimal <= 1).all()
 
@@ -221,16 +185,16 @@ def test_the_optimum_costs_least_and_all_rules_have_the_same_counts(made):
 def test_rules_are_run_on_what_ahp_clusters(bench):
     """AHP's row has the expected error of its clusters, and the cost of its own step."""
     counts = histograms(bench, ("NETTRACE",), 0)["NETTRACE"]
-    rows = optimum.rules({"NETTRACE": counts}, TINY, 7)
+    rows = zhang2014.rules({"NETTRACE": counts}, TINY, 7)
     for epsilon in TINY.epsilons:
         for run in (0, 1):
             noise = noise_for(7, "rules", "NETTRACE", epsilon, run)
-            made = clustering(Histogram.of(counts), epsilon, noise, "AHP")
-            clusters = made.table["cluster"].to_numpy()
+            released = clustering(Histogram.of(counts), epsilon, noise, "AHP")
+            clusters = released.table["cluster"].to_numpy()
             mine = rows[(rows.epsilon == epsilon) & (rows.run == run) & (rows.rule == "AHP")].iloc[0]
-            assert mine.cost == float(made.steps[0].solution.objective)
+            assert mine.cost == float(released.steps[0].solution.objective)
             assert mine.clusters == clusters.max() + 1
-            error = optimum.expected_mse(counts, clusters, made.ledger.spends[-1].epsilon)
+            error = zhang2014.expected_mse(counts, clusters, released.ledger.spends[-1].epsilon)
             assert mine.expected_mse == pytest.approx(error)
 
 
@@ -241,23 +205,23 @@ def test_expected_error_is_the_mean_over_noise():
     variance = 2 * q / (1 - q) ** 2
     spread = 6 + Fraction(25, 2)
     expected = (float(spread) + variance * (1 / 3 + 1 / 2 + 1)) / 6
-    assert optimum.expected_mse(counts, clusters, 0.5) == pytest.approx(expected)
+    assert zhang2014.expected_mse(counts, clusters, 0.5) == pytest.approx(expected)
     noise = noise_for(0, "x")
     sums = noise.draw(geometric("sums", 1, 0.5), np.tile([3, 13, 50], (20_000, 1))).answers
     released = np.repeat(sums / [3, 2, 1], [3, 2, 1], axis=1)
     assert ((released - counts) ** 2).mean() == pytest.approx(expected, rel=0.05)
 
 
-def test_tuning_compares_with_the_default(made):
-    table = frames(made)["tuning"]
-    assert set(zip(table.method, table.parameter, strict=True)) == set(experiments.PARAMETERS)
+def test_tuning_compares_with_the_default():
+    table = frames(made("zhang2014"))["tuning"]
+    assert set(zip(table.method, table.parameter, strict=True)) == set(zhang2014.PARAMETERS)
     assert (table.best_over_default <= table.worst_over_default).all()
     assert (table.default_mse > 0).all()
 
 
 @pytest.mark.parametrize(("bins", "many"), [(1, 4), (2, 4), (48, 3), (4096, 12)])
 def test_range_sizes_fit(bins, many):
-    sizes = experiments.sizes_of(bins, many)
+    sizes = zhang2014.sizes_of(bins, many)
     assert sizes[0] == 1
     assert sizes[-1] == max(1, bins // 2)
     assert sizes == sorted(set(sizes))
@@ -267,12 +231,12 @@ def test_range_sizes_fit(bins, many):
 def test_a_file_of_the_papers_own_data(tmp_path):
     """Whoever has one of the four files names it as the paper does, and gets its rows of Tables 1 to 4."""
     (tmp_path / "Location.csv").write_text("\n".join(map(str, drawn(3, 48)["drawn, by time"])))
-    made = frames(zhang2014.study(TINY, tmp_path / "Location.csv"))
-    first = made["kld"][made["kld"].what == "published"].iloc[0]
-    assert tuple(first[list(PUBLISHED_METHODS)]) == TABLES[1.0]["Location"]
-    assert made["data"].data.tolist() == ["Location", "published: Location"]
-    assert set(made["bound"].published_is) <= {"above", "below"}
-    assert len(made["definitions"]) == 2 * 5
+    tables = frames(zhang2014.study(TINY, tmp_path / "Location.csv"))
+    first = tables["kld"][tables["kld"].what == "published"].iloc[0]
+    assert tuple(first[list(PUBLISHED_METHODS)]) == TABLES[1.0, "Location"]
+    assert tables["data"].data.tolist() == ["Location", "published: Location"]
+    assert set(tables["bound"].published_is) <= {"above", "below"}
+    assert len(tables["definitions"]) == 2 * 5
     (tmp_path / "Location.csv").write_text("3\n-1\n")
     with pytest.raises(InputError, match="at least 0"):
         zhang2014.study(TINY, tmp_path / "Location.csv")
@@ -292,11 +256,11 @@ def test_data_that_are_not_there(tmp_path):
 
 def test_sf_makes_fewer_runs_where_bins_are_many(bench):
     few = replace(TINY, many_bins=47, few_runs=4, sf_runs=1)
-    rows, _ = experiments.accuracy(histograms(bench, ("NETTRACE",), 0), few, 0)
+    rows, _ = zhang2014.accuracy(histograms(bench, ("NETTRACE",), 0), few, 0)
     assert set(rows[rows.method == "SF"].clusters) == {4}
     assert set(rows[rows.method == "SF"].run) == {0}
-    assert experiments.tuned(histograms(bench, ("NETTRACE",), 0), few, 0).empty
-    usual, _ = experiments.accuracy(histograms(bench, ("NETTRACE",), 0), TINY, 0)
+    assert zhang2014.tuned(histograms(bench, ("NETTRACE",), 0), few, 0).empty
+    usual, _ = zhang2014.accuracy(histograms(bench, ("NETTRACE",), 0), TINY, 0)
     assert set(usual[usual.method == "SF"].clusters) == {5}
 
 
@@ -330,19 +294,3 @@ def test_search_log_spreads_each_bin_over_eight():
     assert finer.reshape(-1, 8).sum(axis=1).tolist() == coarse.tolist()
     assert finer[-8:].min() > 9_000
     assert finer.tolist() == search_log(coarse, 5).tolist() != search_log(coarse, 6).tolist()
-
-
-def test_command_line(bench, tmp_path, monkeypatch):
-    monkeypatch.setattr(zhang2014, "QUICK", TINY)
-    out = tmp_path / "again"
-    command = ["reproduce", "zhang2014", "--quick", "--data", str(bench), "--out", str(out), "--runs", "1"]
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "Tables 2–4" in done.output
-    names = {path.name for path in out.iterdir()}
-    assert {"report.html", "report.md", "settings.json", "optimum.png", "kld.parquet"} <= names
-    refused = CliRunner().invoke(
-        main, ["reproduce", "zhang2014", "--time-limit", "3", "--out", str(tmp_path / "b")]
-    )
-    assert refused.exit_code == 2
-    assert "zhang2014 has no option --time-limit" in refused.output

@@ -8,24 +8,23 @@ import numpy as np
 import pytest
 
 from hierdp.errors import InputError
+from hierdp.experiments.papers import zhang2014
+from hierdp.experiments.papers.zhang2014 import Settings, drawn, gaps_to_split
 from hierdp.mechanisms.clustering.ahp import laplace_scale
 from hierdp.metrics.histogram import kld
-from hierdp.reproduce.zhang2014 import Settings, definitions, theorems
-from hierdp.reproduce.zhang2014.data import drawn
-from hierdp.reproduce.zhang2014.theorems import gaps_to_split
 
 
 @pytest.mark.parametrize("epsilon", [0.007, 0.7, 3.0])
 @pytest.mark.parametrize("beta", [0.1, 0.5, 1.0])
 def test_what_a_sample_may_spend_is_lost_in_all(epsilon, beta):
-    spent = theorems.before_sampling(epsilon, beta)
+    spent = zhang2014.before_sampling(epsilon, beta)
     assert math.log1p(beta * math.expm1(spent)) == pytest.approx(epsilon, rel=1e-12)
     assert beta * spent <= epsilon * (1 + 1e-12)  # sampling never gains
 
 
 def test_definitions_of_the_divergence():
     true, released = np.array([4, 0, 2, 2]), np.array([2.0, -1.0, 4.0, 2.0])
-    found = definitions.definitions(true, released)
+    found = zhang2014.definitions(true, released)
     assert found["ours"] == kld(true, released)
     assert found["floor of 1"] == kld(true, released, 1.0)
     assert found["in bits"] == pytest.approx(found["ours"] / math.log(2))
@@ -45,7 +44,7 @@ def test_definitions_of_the_divergence():
 
 
 def test_the_other_way_round():
-    found = definitions.definitions(np.array([3, 1]), np.array([1.0, 1.0]))
+    found = zhang2014.definitions(np.array([3, 1]), np.array([1.0, 1.0]))
     assert found["ours"] == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
     assert found["the other way round"] == pytest.approx(0.5 * math.log(2 / 3) + 0.5 * math.log(2))
     assert found["the same, floor of 1"] == found["the other way round"]
@@ -54,9 +53,9 @@ def test_the_other_way_round():
 @pytest.mark.slow
 def test_the_tables_of_both_theorems():
     sets = drawn(3, 400)
-    part = theorems.part(sets, Settings(), 0)
+    part = zhang2014.theorem_part(sets, Settings(), 0)
     sampling, gaps = part.frames["sampling"], part.frames["gaps"]
-    assert len(sampling) == len(sets) * len(Settings().epsilons) * len(theorems.SAMPLES)
+    assert len(sampling) == len(sets) * len(Settings().epsilons) * len(zhang2014.SAMPLES)
     assert (sampling.signal < 1).all()
     assert (sampling.error_over_no_sample > 0).all()
     assert (gaps.worth_a_cut_AHP == 0).all()  # an optimum cannot be improved by a cut
@@ -73,7 +72,7 @@ def test_the_tables_of_both_theorems():
 @pytest.mark.slow
 def test_cells_by_every_definition():
     sets = {"Search Log, rebuilt": drawn(3, 400)["drawn, by time"], "other": np.arange(20)}
-    (part,) = definitions.parts(sets, Settings(), 0)
+    (part,) = zhang2014.definition_parts(sets, Settings(), 0)
     frame = part.frames["definitions"]
     near = part.frames["definitions_near"].set_index("definition").cells
     ratio = frame["ours"] / frame.published
@@ -81,7 +80,7 @@ def test_cells_by_every_definition():
     assert len(frame) == 3 * 5
     assert set(frame.data) == {"Search Log, rebuilt"}
     assert frame[frame.columns[4:]].notna().all(axis=None)
-    assert definitions.parts({"other": np.arange(20)}, Settings(), 0) == []
+    assert zhang2014.definition_parts({"other": np.arange(20)}, Settings(), 0) == []
 
 
 def err(values, epsilon):

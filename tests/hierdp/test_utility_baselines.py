@@ -8,9 +8,9 @@ import pytest
 from hierdp.analysis.utility import gauss_error_bound, stability_error_bound
 from hierdp.data.trips import random_areas
 from hierdp.errors import InputError
+from hierdp.experiments.papers.boninsegna2025 import cells_below
 from hierdp.privacy.noise import SimulatedNoise, gaussian, over
 from hierdp.privacy.threshold import Changes, papers_threshold
-from hierdp.reproduce.boninsegna2025.experiments import cells_below
 from hierdp.tables import Flows
 
 DEPTH, BETA = 4, 0.3

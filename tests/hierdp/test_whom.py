@@ -19,7 +19,7 @@ from hierdp.cli import main
 from hierdp.counts.axes import Numbers
 from hierdp.counts.hierarchy import Hierarchy
 from hierdp.errors import InputError
-from hierdp.evaluation.compare import compare
+from hierdp.experiments.compare import compare
 from hierdp.privacy.account import accounts_beside, open_account
 from hierdp.privacy.loss import Loss
 from hierdp.privacy.whom import COUNT, PERSON, ROW, Whom, whom_of
@@ -330,6 +330,7 @@ def test_data_have_one_account(table, monkeypatch):
 
 
 NO_TABLE = {
+    "plan_file",
     *("release", "account", "file", "sign", "public_key", "export", "out", "plan_out", "resume", "save"),
     *("answers", "problems", "results", "solver", "data", "test_set", "folder", "archive", "problem"),
     *("solution", "replayed", "plan", "labels"),

@@ -327,3 +327,18 @@ def test_a_linear_program_of_fractions_is_not_rounded():
     near = [Fraction(999_999_999, 10**9), 1]
     assert adapters.linear_program(near, [-1, -1], [[1, 1]], 0, 2, (0, 1), True).x.tolist() == [1, 1]
     assert adapters.linear_program(near, [-1, -1], [[1, 1]], 0, 2, (0, 1)).x.tolist() == near
+
+
+@pytest.mark.parametrize("kinds", [(2, 2), (0, 2), (3, 1)])
+def test_semi_continuous_variables_of_highs_are_refused(kinds):
+    """0 is allowed beside 2 to 5: read as 2 to 5, the answer (2, 2) would be proved."""
+    import highspy
+
+    solver = highspy.Highs()
+    solver.silent()
+    variables = [solver.addVariable(2, 5, obj=1) for _ in kinds]
+    for variable, kind in zip(variables, kinds, strict=True):
+        solver.changeColIntegrality(variable.index, highspy.HighsVarType(kind))
+    solver.run()
+    with pytest.raises(ValueError, match="semi-continuous and semi-integer variables are not supported"):
+        adapters.highs(solver)

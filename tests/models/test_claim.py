@@ -9,6 +9,7 @@ from scipy import optimize
 import models
 from models import Isotonic, adapters
 from models.claim import Claim, digest
+from models.programs.read_lp import read_lp
 from solvers import fast
 from tests.marks import quick
 from tests.models.families import CONTRACTS
@@ -87,3 +88,52 @@ def test_a_file_that_was_changed_is_refused(tmp_path):
     (tmp_path / "claim.npz").write_bytes(b"PK\x03\x04 no zip file")
     with pytest.raises(ValueError, match="no claim"):
         Claim.load(tmp_path / "claim.npz")
+
+
+def places(part, before=()):
+    """Where the parts of a JSON document are."""
+    yield before
+    inside = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    for key, value in inside:
+        yield from places(value, (*before, key))
+
+
+def test_a_changed_file_is_refused_or_proves_the_same(tmp_path):
+    """Whatever one part of the file becomes: a claim of the same hash, or a ValueError."""
+    program = read_lp("max 0.1 x + y\nst\n c: 0.1 x + 0.2 y <= 0.3\nbinary\n x y\nend\n").program()
+    path = Claim(program, np.array([1, 1]), {"prices": np.array([0])}).save(tmp_path / "a.json")
+    text = path.read_text()
+    others = [
+        None,
+        -1,
+        "x",
+        1.5,
+        [],
+        {},
+        "1/2",
+        True,
+        10**30,
+        ["plain", None],
+        ["tuple", [["plain", 3]]],
+        0,
+        "0",
+    ]
+    whole = [place for place in places(json.loads(text)) if place]
+    kept = 0
+    for k, place in enumerate(whole):
+        for other in others[k % 4 :: 4]:
+            document = json.loads(text)
+            part = document
+            for key in place[:-1]:
+                part = part[key]
+            part[place[-1]] = other
+            path.write_text(json.dumps(document))
+            try:
+                claim = Claim.load(path)
+                proof = claim.certificate()
+            except ValueError:
+                continue
+            kept += 1
+            assert digest(claim.model) == digest(program)
+            assert not proof.optimal or claim.x.tolist() == [1, 1]
+    assert 0 < kept < 100 < len(whole)

@@ -4,6 +4,7 @@ The checker is `viprchk` of VIPR, in C++: ``VIPR_CHECKER=vipr/viprchk pytest tes
 """
 
 import importlib.util
+import math
 import os
 import subprocess
 import sys
@@ -304,3 +305,13 @@ def test_a_cut_by_an_answer_proves_nothing_about_that_answer(tmp_path, stated, b
     else:
         with pytest.raises(ValueError, match="an answer is better than the certificate states"):
             check_vipr(path)
+
+
+@pytest.mark.parametrize("stated", ["inf inf", "-inf -inf", "inf -inf", "nan nan", "1 inf", "-inf 1"])
+def test_a_range_that_nothing_derives_proves_nothing(tmp_path, stated):
+    text = "VER 1.1 VAR 1 x INT 0 OBJ min 1 0 1 CON 1 1 low G 0 1 0 1 RTP range {} SOL 0 DER 0"
+    (tmp_path / "a.vipr").write_text(text.format(stated))
+    with pytest.raises(ValueError, match=r"Invalid literal|not derived|no answer is as good"):
+        check_vipr(tmp_path / "a.vipr")
+    (tmp_path / "a.vipr").write_text(text.format("-inf inf"))
+    assert check_vipr(tmp_path / "a.vipr") == (-math.inf, math.inf)

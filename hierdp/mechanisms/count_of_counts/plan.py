@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +42,15 @@ class CountOfCountsPlan:
 
     - methods: one for each level, from the root; with `bottom_up`, only the last level's.
     - bottom_up: whether the last level has the whole budget, and the others are its sums.
-    - merge: one of `MERGES`: how the levels' estimates are merged.
-    - max_size: K, if it is public.
-    - smallest: 1 if it is public that no group is empty.
+    - merge: how two estimates of a group's size are merged, level by level: "weighted", by inverse variance,
+      or by their "plain" average (Kuo et al. 2018, §5.3). Or, with three levels, all "at once": the
+      consistent sizes nearest to all estimates together; see `models.TreeMatching`.
+    - max_size: K, if it is public (`size_budget` is None): larger groups are counted in this size.
+    - smallest: 1 if it is public that no group is empty: then no size 0 is released.
     - size_budget, group_budget: parts of ε, or of ρ, for a private K, and for private numbers of groups.
-    - shares: the relative parts of the levels in the rest; default: equal parts.
+    - shares: the relative parts of the levels in the rest, from the root; default: equal parts.
+
+    Raises `InputError` if there is no such merge, or a number is out of range.
     """
 
     methods: tuple[CountOfCountsMethod, ...]
@@ -56,6 +61,19 @@ class CountOfCountsPlan:
     size_budget: float | None = None
     group_budget: float | None = None
     shares: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.merge not in MERGES:
+            raise InputError(unknown_name(self.merge, MERGES, "`merge`: there is no"))
+        if self.smallest not in (0, 1):
+            raise InputError(f"`smallest` is {self.smallest!r}: it must be 0, or 1 if no group is empty")
+        most, least = self.max_size, self.smallest + 1
+        whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
+        if not whole or not least <= most <= MOST_SIZES:
+            raise InputError(
+                f"`max_size` must be a whole number from {least} to {MOST_SIZES:,}, got {most!r}"
+            )
+        object.__setattr__(self, "max_size", int(most))
 
     @property
     def name(self) -> str:
@@ -76,17 +94,7 @@ class CountOfCountsPlan:
         return self.methods[0 if self.bottom_up else level]
 
 
-def plan_of(
-    method: str,
-    levels: Sequence[str],
-    *,
-    merge: str = "weighted",
-    max_size: int = MAX_SIZE,
-    smallest: int = 0,
-    size_budget: float | None = None,
-    group_budget: float | None = None,
-    shares: Sequence[float] | None = None,
-) -> CountOfCountsPlan:
+def plan_of(method: str, levels: Sequence[str], **options: Any) -> CountOfCountsPlan:
     """Make a plan from names.
 
     Parameters
@@ -96,20 +104,8 @@ def plan_of(
         ``"bottom-up Hg"`` for a method other than Hc, measures only the last level.
     levels : sequence of str
         The names of the levels, from the root.
-    merge : "weighted", "plain" or "at once"
-        How two estimates of a group's size are merged, level by level: by inverse variance, or by their
-        average (Kuo et al. 2018, §5.3). Or, with three levels, all at once: the consistent sizes nearest to
-        all estimates together; see `models.TreeMatching`.
-    max_size : int
-        K: larger groups are counted in this size (top-coded). Not used if `size_budget` is given.
-    smallest : int
-        1 if it is public that no group is empty: then no size 0 is released.
-    size_budget : float, optional
-        The part of ε that chooses K from the data.
-    group_budget : float, optional
-        The part of ε for the numbers of groups, if they are not public.
-    shares : sequence of float, optional
-        The relative parts of the levels in the rest of ε, from the root. Default: equal parts.
+    **options
+        The other fields of the plan.
 
     Raises
     ------
@@ -131,29 +127,14 @@ def plan_of(
         raise InputError(
             f"{len(names)} methods for {len(levels)} levels ({listed(levels)}): give one, or one per level"
         )
-    if merge not in MERGES:
-        raise InputError(unknown_name(merge, MERGES, "`merge`: there is no"))
-    if smallest not in (0, 1):
-        raise InputError(f"`smallest` is {smallest!r}: it must be 0, or 1 if no group is empty")
-    whole = isinstance(max_size, int | np.integer) and not isinstance(max_size, bool)
-    if not whole or not smallest < max_size <= MOST_SIZES:
-        raise InputError(
-            f"`max_size` must be a whole number from {smallest + 1} to {MOST_SIZES:,}, got {max_size!r}"
-        )
-    if shares is not None:
+    if (shares := options.get("shares")) is not None:
         if alone:
             raise InputError(f"{BOTTOM_UP} takes no `shares`: the last level has the whole budget")
-        split(1.0, len(levels), shares)
+        split(1.0, len(levels), shares)  # checks them
+        options["shares"] = tuple(map(float, shares))
     methods = tuple(METHODS[name] for name in names)
     return CountOfCountsPlan(
-        methods if alone or len(methods) > 1 else methods * len(levels),
-        alone,
-        merge,
-        int(max_size),
-        smallest,
-        size_budget,
-        group_budget,
-        None if shares is None else tuple(float(share) for share in shares),
+        methods if alone or len(methods) > 1 else methods * len(levels), alone, **options
     )
 
 

@@ -1,1 +1,0 @@
-"""Releases against the truth: inside the house (`evaluate`), and on public data (`compare`)."""

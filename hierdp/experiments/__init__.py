@@ -1,0 +1,1 @@
+"""Mechanisms × data × seeds, measured: comparisons, recommendations and papers are tables of these rows."""
