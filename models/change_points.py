@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -17,13 +17,9 @@ from models.arithmetic.exact import Number
 from models.certificate import FLOAT_TOLERANCE, Certificate, Witness, infeasible, judge, judge_exactly
 from models.partition import FEW, Partition
 from models.programs import paths
-from models.programs.program import Program
 from models.synthetic import noise, random_noisy
 from models.witnesses import near_runs
 from models.witnesses.scaled import minus, over_one_unit, times
-
-EXACT_UP_TO = 100
-"""Number of places up to which the fast path cuts whole (or `Fraction`) values exactly."""
 
 Column = Callable[[int], tuple[Ints, Array, Array]]
 """By an end j: begins of runs, and a whole number over another for each."""
@@ -72,6 +68,7 @@ class ChangePoints(Partition):
     price: Number = 0
     min_size: int = 1
     jump: int = 1
+    exact_up_to: ClassVar[int] = 99
     random_up_to: ClassVar[int] = 1_000  # time grows with the square
 
     def __post_init__(self) -> None:
@@ -110,11 +107,6 @@ class ChangePoints(Partition):
         n = len(np.asarray(self.values))
         return np.append(np.arange(0, n, self.jump), n)
 
-    @property
-    def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for a fast path in Fractions."""
-        return exact.is_exact(np.asarray(self.values)) and self.places.size <= EXACT_UP_TO
-
     def reaches(self, count: int, place: int) -> bool:
         """Whether some `count` runs cover exactly the values before a place."""
         if count == 0 or place == 0:
@@ -122,17 +114,16 @@ class ChangePoints(Partition):
         each = -(-self.min_size // self.jump) * self.jump  # the least run before another one
         return place >= (count - 1) * each + self.min_size
 
-    def _program(self, number: Callable[[Any], Number]) -> Program:
+    @property
+    def allowed(self) -> Container[tuple[int, int]]:
+        """The runs of at least `min_size` values between places."""
+        places = self.places.tolist()
+        return {(i, j) for i in places[:-1] for j in places if j - i >= self.min_size}
+
+    def run_cost(self, first: int, end: int) -> Number:
+        """Squared error and price of a run; a `Fraction` for exact values."""
         values, price = self.data
-        rounded = number is float or not exact.is_exact(values)
-        allowed = {(i, j) for i in range(len(values)) if i % self.jump == 0
-                   for j in (*range(0, len(values), self.jump), len(values))
-                   if j - i >= self.min_size}  # fmt: skip
-
-        def cost(first: int, end: int) -> Number:
-            return number(_run_cost(values[first:end]) + price) if (first, end) in allowed else number(0)
-
-        return paths.path_program("ChangePoints", len(values), cost, self.clusters, rounded, allowed)
+        return _run_cost(values[first:end]) + price
 
     def row_prices(self, witness: Witness) -> Array:
         """The witness as prices of the program's rows, if the number of runs is free: the potentials."""

@@ -153,34 +153,26 @@ def for_each_child(name: str, values: Array, children: int, each: int) -> Array:
     return found
 
 
-def bounds_of(
-    rules: Workload | None, workload: Workload, children: int, given: tuple[Any, Any], whole: bool = False
-) -> tuple[Any, Any]:
-    """``(lower, upper)`` of each child's sums, checked, and `whole` if so; infinite where none was given.
+def keep_bounds(model: Any, rules: Workload | None, children: int, whole: bool = False) -> None:
+    """Check a model's bounds of each child's sums, and keep a row for each; infinite where none was given.
 
+    - model: with a workload over the attributes of the rules; its `lower` and `upper` have the shape (),
+      (rules.size,) or (children, rules.size).
     - rules: the sums; None if there are none.
-    - workload: the model's, over the same attributes.
-    - given: lower and upper bounds, shape (), (rules.size,) or (children, rules.size).
 
     Raises `ValueError` if a bound has a wrong shape or is not a number, or if there are bounds without rules.
     """
     if rules is None:
-        if any(side is not None for side in given):
+        if model.lower is not None or model.upper is not None:
             raise ValueError("lower and upper are bounds of rules; there are no rules")
-        return None, None
-    if rules.shape != workload.shape:
-        raise ValueError(f"rules are over the shape {rules.shape}, not {workload.shape}")
-    sides = []
-    for name, side, missing in zip(("lower", "upper"), given, (-INFINITY, INFINITY), strict=True):
+        return
+    if rules.shape != model.workload.shape:
+        raise ValueError(f"rules are over the shape {rules.shape}, not {model.workload.shape}")
+    for name, missing in (("lower", -INFINITY), ("upper", INFINITY)):
+        side = getattr(model, name)
         side = door.sides(name, missing if side is None else side)
         if side.ndim == 0:
             side = np.broadcast_to(side, (rules.size,))
-        sides.append(for_each_child(name, side, children, rules.size))
+        object.__setattr__(model, name, for_each_child(name, side, children, rules.size))
         if whole and not door.are_whole(side):
             raise ValueError(f"{name} must be whole numbers, or infinite where there is no bound")
-    return sides[0], sides[1]
-
-
-def rule_name(rules: Workload, i: int) -> str:
-    """The name of rule i: its query, and its place among that query's answers."""
-    return rules.named(i)

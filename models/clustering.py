@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -14,16 +13,11 @@ from models import runs
 from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.arithmetic.run_costs import cost_of, run_cost, sums_error
 from models.certificate import Certificate, Witness, infeasible, judge
 from models.partition import Partition
-from models.programs import paths
-from models.programs.program import Program
 from models.synthetic import noisy_counts, random_noisy
 from models.witnesses import sorted_runs
-
-EXACT_UP_TO = 200
-"""Number of values up to which the fast path cuts whole (or `Fraction`) ones exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +69,7 @@ class Clustering(Partition):
     values: ArrayLike
     noise_scale: Number
     clusters: int | None = None
+    exact_up_to: ClassVar[int] = 200
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "into 16": {"noise_scale": 0.0, "clusters": 16}}
 
     def __post_init__(self) -> None:
@@ -107,21 +102,6 @@ class Clustering(Partition):
         """The LE of a single bin, 2·noise_scale²; exact for exact values."""
         values, scale = self.data
         return 2 * Fraction(scale) ** 2 if exact.is_exact(values) else 2 * float(scale) ** 2
-
-    @property
-    def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for a fast path in whole numbers."""
-        values, _ = self.data
-        return exact.is_exact(values) and values.size <= EXACT_UP_TO
-
-    def _program(self, number: Callable[[Any], Number]) -> Program:
-        # With `clusters`, the relaxation may mix partitions into more and fewer runs, at the same cost: the
-        # least cost is convex in the number of runs.
-        def cost(first: int, end: int) -> Number:
-            return number(self.run_cost(first, end))
-
-        rounded = number is float or not exact.is_exact(self.data[0])
-        return paths.path_program("Clustering", self.data[0].size, cost, self.clusters, rounded)
 
     def run_cost(self, first: int, end: int) -> Number:
         """Cost of the run of bins ``first … end − 1``; a `Fraction` for exact values."""
@@ -200,10 +180,6 @@ class Clustering(Partition):
                 held += Fraction(self.run_cost(first, end)) + Fraction(price)
                 potentials[end] = held
         return price, potentials
-
-    def sums(self) -> Sums:
-        """The running sums of values and squares from which costs in floats are computed."""
-        return sums_of(np.asarray(self.values))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

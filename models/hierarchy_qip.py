@@ -121,8 +121,7 @@ class HierarchyQIP(ByProgram):
         """The sum of the weights on a path from the root to the deepest level, or an upper bound on it."""
         if self.weights is None:
             return self.tree.depth + 1
-        weights, levels = self.node_weights, range(self.tree.depth + 1)
-        return sum(int(weights[self.tree.nodes_of(level)].max()) for level in levels)
+        return self.tree.heaviest(self.node_weights)
 
     @property
     def domain(self) -> tuple[Array, Array]:

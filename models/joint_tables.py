@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.children import bounds_of
+from models.children import keep_bounds
 from models.model import ByProgram
 from models.programs.costs import Square
 from models.programs.operators import Answers, Children, Each
@@ -99,9 +99,7 @@ class JointTables(ByProgram):
                 )
             zeros.flags.writeable = False
             object.__setattr__(self, "zeros", zeros)
-        given = bounds_of(self.sums, workload, tree.size, (self.lower, self.upper), whole=True)
-        for name, side in zip(("lower", "upper"), given, strict=True):
-            object.__setattr__(self, name, side)
+        keep_bounds(self, self.sums, tree.size, whole=True)
         lower, upper = self.sides
         for v, i in np.argwhere(lower > upper)[:1]:
             assert self.sums is not None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from models.arithmetic import door, exact
-from models.arithmetic.arrays import Array, Floats, Ints
+from models.arithmetic.arrays import Array, Floats
 from models.check.reader import NEVER
 from models.model import ByProgram
 from models.programs.costs import Square
@@ -97,7 +97,7 @@ class NonNegativeInference(ByProgram):
                 raise ValueError("over whole numbers, noisy counts and weights must be whole: scale weights")
             # Every count of an optimal answer is at most the sum of the positive noisy counts.
             largest = int(exact.total(np.abs(exact.widened(noisy)))) + exact.reach(noisy)
-            if 4 * largest * _heaviest(self.tree, weights) >= NEVER:
+            if 4 * largest * self.tree.heaviest(weights) >= NEVER:
                 raise ValueError(f"counts of up to {largest}: their unit costs along the tree pass 60 bits")
         weights.flags.writeable = False
         object.__setattr__(self, "noisy", noisy)
@@ -147,8 +147,3 @@ class NonNegativeInference(ByProgram):
         """Noisy counts of a binary tree, over the reals."""
         tree, noisy, _ = binary_counts(rng, size)
         return cls(tree, noisy, **options)
-
-
-def _heaviest(tree: Tree, weights: Ints) -> int:
-    """The sum of each level's largest weight, an upper bound on the weight of a path from the root."""
-    return sum(int(weights[tree.nodes_of(level)].max()) for level in range(tree.depth + 1))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from models import runs
 from models.arithmetic import exact, rounding
-from models.arithmetic.arrays import Array
+from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
+from models.arithmetic.run_costs import Sums, sums_of
 from models.certificate import Certificate, Witness, judge
 from models.programs import paths
 from models.programs.program import Program
@@ -29,14 +30,44 @@ class Partition:
 
     values: Any
     clusters: int | None
+    exact_up_to: ClassVar[int] = 100
+    """Number of values up to which the fast path cuts whole (or `Fraction`) ones exactly."""
+
+    def run_cost(self, first: int, end: int) -> Number:
+        """Cost of the run of values ``first … end − 1``; a `Fraction` for exact values."""
+        raise NotImplementedError
+
+    @property
+    def allowed(self) -> Container[tuple[int, int]] | None:
+        """The runs ``(first, end)`` that there may be; None: all."""
+        return None
+
+    @property
+    def places(self) -> Ints:
+        """Where runs may begin and end."""
+        return np.arange(self._size + 1)
+
+    @property
+    def in_fractions(self) -> bool:
+        """Whether the model is small enough, and its values exact, for a fast path in whole numbers."""
+        return exact.is_exact(np.asarray(self.values)) and self.places.size <= self.exact_up_to + 1
 
     def _program(self, number: Callable[[Any], Number]) -> Program:
         """The program with each cost made into a float or a fraction."""
-        raise NotImplementedError
+        allowed, rounded = self.allowed, number is float or not exact.is_exact(np.asarray(self.values))
+
+        def cost(first: int, end: int) -> Number:
+            return number(self.run_cost(first, end) if allowed is None or (first, end) in allowed else 0)
+
+        return paths.path_program(type(self).__name__, self._size, cost, self.clusters, rounded, allowed)
 
     @property
     def _size(self) -> int:
         return len(np.asarray(self.values))
+
+    def sums(self) -> Sums:
+        """The running sums of values and squares from which costs in floats are computed."""
+        return sums_of(np.asarray(self.values))
 
     def program(self) -> Program:
         """The shortest path through the values; see `models.programs.paths.path_program`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -15,16 +14,11 @@ from models import runs
 from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array
 from models.arithmetic.exact import Number
-from models.arithmetic.run_costs import Sums, cost_of, run_cost, sums_error, sums_of
+from models.arithmetic.run_costs import cost_of, run_cost, sums_error
 from models.certificate import Certificate, Witness, infeasible
 from models.partition import Partition
-from models.programs import paths
-from models.programs.program import Program
 from models.synthetic import noise, random_noisy
 from models.witnesses import ordered_runs
-
-EXACT_UP_TO = 100
-"""Number of values up to which the fast path cuts whole (or `Fraction`) ones exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +71,7 @@ class Segmentation(Partition):
         values = door.data("values", self.values)
         if values.size == 0:
             raise ValueError("values is empty: there is nothing to cut")
-        price: Any = self.price
-        price = price.item() if isinstance(price, np.generic) else price
-        if isinstance(price, bool) or not isinstance(price, int | float | Fraction):
-            raise ValueError(f"price must be a number, got {price!r}")
+        price = door.scalar("price", self.price)
         if not 0 <= price < 1e300:
             raise ValueError(f"price is {price}: it must be from 0 to 1e300")
         spread = float(values.max()) - float(values.min())
@@ -96,20 +87,10 @@ class Segmentation(Partition):
         values = np.asarray(self.values)
         return values, Fraction(self.price) if exact.is_exact(values) else float(self.price)
 
-    @property
-    def in_fractions(self) -> bool:
-        """Whether the model is small enough, and its values exact, for a fast path in whole numbers."""
-        values, _ = self.data
-        return exact.is_exact(values) and values.size <= EXACT_UP_TO
-
-    def _program(self, number: Callable[[Any], Number]) -> Program:
+    def run_cost(self, first: int, end: int) -> Number:
+        """Squared error and price of a run; a `Fraction` for exact values."""
         values, price = self.data
-
-        def cost(first: int, end: int) -> Number:
-            return number(run_cost(values[first:end], 0) + price)
-
-        rounded = number is float or not exact.is_exact(self.data[0])
-        return paths.path_program("Segmentation", values.size, cost, self.clusters, rounded)
+        return run_cost(values[first:end], 0) + price
 
     def objective(self, x: Any) -> Number:
         """Squared error and price of all runs; a `Fraction` for exact values (even if `price` is a float)."""
@@ -166,10 +147,6 @@ class Segmentation(Partition):
 
         proof = {"potentials": door.entry(witness, "potentials")}
         return self._judge(objective, bound, paid, sure, proof, float(price), least)
-
-    def sums(self) -> Sums:
-        """The running sums of values and squares from which costs in floats are computed."""
-        return sums_of(np.asarray(self.values))
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int) -> Self:

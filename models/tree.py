@@ -140,6 +140,10 @@ class Tree:
         """The nodes of a level, as a slice of the node axis."""
         return slice(int(self.level_start[level]), int(self.level_start[level + 1]))
 
+    def heaviest(self, weights: Ints) -> int:
+        """The sum of each level's largest weight, at least that of any path from the root."""
+        return sum(int(weights[self.nodes_of(level)].max()) for level in range(self.depth + 1))
+
     def sum_up(self, leaf_values: NDArray[np.generic]) -> NDArray[np.generic]:
         """Counts of every node from those of the leaves.
 

@@ -74,10 +74,7 @@ class TreeAbsolute(ByProgram):
         if self.total is not None:
             object.__setattr__(self, "total", door.total("total", self.total))
         reach = nodes * (exact.reach(noisy) + (self.total or 0) + 1)
-        heaviest = sum(
-            int(self.node_weights[self.tree.nodes_of(k)].max()) for k in range(self.tree.depth + 1)
-        )
-        if 4 * reach >= 2**62 or 4 * heaviest >= 2**62:
+        if 4 * reach >= 2**62 or 4 * self.tree.heaviest(self.node_weights) >= 2**62:
             raise ValueError(f"{nodes} counts of up to {exact.reach(noisy)} add up beyond 62 bits")
 
     @property

@@ -13,7 +13,7 @@ from models.arithmetic import door, exact
 from models.arithmetic.answers import FEASIBILITY_TOLERANCE
 from models.arithmetic.arrays import Array, Flags, Floats, Ints
 from models.certificate import FLOAT_TOLERANCE, PROVED, Certificate, Witness
-from models.children import LATER, OfChildren, bounds_of, for_each_child, rule_name
+from models.children import LATER, OfChildren, for_each_child, keep_bounds
 from models.model import ByProgram
 from models.programs.costs import Square
 from models.programs.operators import Answers, Each, Sums
@@ -132,9 +132,7 @@ class WorkloadLeastSquares(OfChildren, ByProgram):
                 )
 
     def _check_rules(self) -> None:
-        given = bounds_of(self.rules, self.workload, self.children, (self.lower, self.upper))
-        for name, side in zip(("lower", "upper"), given, strict=True):
-            object.__setattr__(self, name, side)
+        keep_bounds(self, self.rules, self.children)
         if self.rules is None:
             return
         lower, upper = self.sides
@@ -148,7 +146,7 @@ class WorkloadLeastSquares(OfChildren, ByProgram):
             if places.size:
                 c, i = places[0]
                 raise ValueError(
-                    f"rules, child {c}, {rule_name(self.rules, i)}: {why} ({lower[c, i]} … {upper[c, i]})"
+                    f"rules, child {c}, {self.rules.named(i)}: {why} ({lower[c, i]} … {upper[c, i]})"
                 )
         if self.parent is None:
             return
@@ -157,7 +155,7 @@ class WorkloadLeastSquares(OfChildren, ByProgram):
         # Sums of floats may be off by rounding; whole numbers are not.
         slack = 0 if lower.dtype == upper.dtype == np.int64 else 1e-9 * np.maximum(1, held.astype(float))
         for k, i in np.argwhere((least > held + slack) | (most < held - slack))[:1].tolist():
-            which = f"rules, {'' if self.offsets is None else f'parent {k}, '}{rule_name(self.rules, i)}"
+            which = f"rules, {'' if self.offsets is None else f'parent {k}, '}{self.rules.named(i)}"
             raise ValueError(
                 f"{which}: the children's bounds add up to {least[k, i]} … {most[k, i]}, and the parent has "
                 f"{held[k, i]}"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from models.arithmetic import door, exact
 from models.arithmetic.arrays import Array, Ints
 from models.arithmetic.exact import Number
-from models.children import LATER, OfChildren, bounds_of
+from models.children import LATER, OfChildren, keep_bounds
 from models.model import ByProgram
 from models.programs.costs import Absolute
 from models.programs.operators import Answers, Each, Sums
@@ -122,12 +122,10 @@ class WorkloadRounding(OfChildren, ByProgram):
             )
 
     def _check_rules(self) -> None:
-        given = bounds_of(self.rules, self.workload, self.children, (self.lower, self.upper), whole=True)
-        for name, side in zip(("lower", "upper"), given, strict=True):
-            object.__setattr__(self, name, side)
+        keep_bounds(self, self.rules, self.children, whole=True)
         if self.rules is None:
             return
-        lower, upper = given
+        lower, upper = self.sides
         least, most = (self.rules.answers(side) for side in self.neighbours)
         for c, i in np.argwhere((lower > upper) | (upper < least) | (lower > most))[:1]:
             raise ValueError(

@@ -21,8 +21,7 @@ from models.programs.terms import INFINITY
 from models.programs.write import quiet_highs
 from solvers import worker
 from solvers.backends.table import Backend, find
-from solvers.effort import Effort
-from solvers.solution import Answer, NoAnswer
+from solvers.solution import Answer, Effort, NoAnswer
 
 SECONDS = 120.0
 """The time limit of the search."""

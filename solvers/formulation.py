@@ -15,9 +15,8 @@ from models.programs.reformulate import Piecewise, without_absolutes, without_ta
 from models.programs.terms import Rows
 from solvers.backends.session import Session
 from solvers.backends.table import Backend
-from solvers.effort import Effort
 from solvers.residuals import is_whole, measured
-from solvers.solution import Answer
+from solvers.solution import Answer, Effort
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The result of a solve: a status, and what is known of the answer."""
+"""The effort of a solve, and its result: a status, and what is known of the answer."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ Status = Literal[
 - ``crashed``: the backend's process died, or was killed; the message gives the cause;
 - ``error``: the backend failed otherwise, or its whole answer breaks a constraint; the message says how.
 """
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The effort of a backend.
+
+    Attributes
+    ----------
+    threads : int, optional
+        Default: the backend's own choice.
+    tolerance : float, optional
+        How far rows may be violated and the optimum missed, absolutely and relatively, if the backend has
+        such options. Default: no gap for integer programs, the backend's highest accuracy for others.
+    presolve : bool
+        Whether the backend may simplify the program first. Default: yes, as all of them do.
+    memory : int, optional
+        Bytes that the backend's process may allocate (Linux). Default: no limit.
+    """
+
+    threads: int | None = None
+    tolerance: float | None = None
+    presolve: bool = True
+    memory: int | None = None
 
 
 class NoAnswer(Exception):

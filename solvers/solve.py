@@ -13,12 +13,11 @@ from models.arithmetic.exact import Number
 from models.arithmetic.kernels import seconds_compiling
 from solvers import worker
 from solvers.backends.conic import ConicPlan, is_conic
+from solvers.backends.record import kept
 from solvers.backends.table import EXACT, Backend, find
-from solvers.effort import Effort
 from solvers.formulation import Formulation, formulate
 from solvers.residuals import is_whole, rounding
-from solvers.settings import kept
-from solvers.solution import Answer, Solution
+from solvers.solution import Answer, Effort, Solution
 
 TOLERANCE = 1e-6
 """The relative difference up to which two costs in floats count as equal."""
@@ -47,7 +46,8 @@ def solve(
     threads : int, optional
         Default: the backend's own choice.
     tolerance : float, optional
-        The backend's accuracy; see `solvers.effort.Effort`. It does not change which answers are accepted.
+        The backend's accuracy; see `solvers.solution.Effort`. It does not change which answers are
+        accepted.
     stating_counts : bool
         Whether the time limit includes building the program. Default: only the backend's solve.
     presolve : bool

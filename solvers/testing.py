@@ -18,8 +18,7 @@ from models.programs.terms import INFINITY, Block, Kind, Rows, Term, rows_of
 from solvers import worker
 from solvers.backends import session
 from solvers.backends.table import Backend, find
-from solvers.effort import Effort
-from solvers.solution import Answer, Solution, Status
+from solvers.solution import Answer, Effort, Solution, Status
 from solvers.solve import solve
 
 NEAR = 1e-6

@@ -20,8 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from solvers import process
-from solvers.effort import Effort
-from solvers.solution import Answer, NoAnswer
+from solvers.solution import Answer, Effort, NoAnswer
 
 GRACE_SECONDS = 5.0
 """How much longer than its time limit a backend may run before its process is killed."""

@@ -1,1 +1,1 @@
-"""One file for each backend, and the table of what each can solve."""
+"""One file for each backend, with its record; `table` lists the records, and loads no solver."""

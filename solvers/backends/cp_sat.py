@@ -7,29 +7,41 @@ tenth of the time: one variable for each slope, of the units that cost as much.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from models.arithmetic import exact
 from models.arithmetic.arrays import Array
 from models.programs.program import Program
 from models.programs.terms import Rows, Term
 from solvers.backends import session
-from solvers.effort import Effort, without_presolve
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.backends.record import Backend, Solver
+from solvers.solution import Answer, Effort, NoAnswer, Status
 
 _LIMIT = 2**62
 
-_STATUS: dict[Any, Status] = {
-    cp_model.OPTIMAL: "optimal",
-    cp_model.FEASIBLE: "feasible",
-    cp_model.INFEASIBLE: "infeasible",
-    cp_model.UNKNOWN: "time_limit",
-    cp_model.MODEL_INVALID: "error",
+CP_SAT = Solver(
+    tolerances={"relative_gap_limit": (0.0, math.inf), "absolute_gap_limit": (0.0, math.inf)},
+    no_presolve={"cp_model_presolve": False},
+    seconds="max_time_in_seconds",
+    threads="num_workers",
+)
+
+BACKEND = Backend(
+    "cp-sat", "CP-SAT (OR-tools)", "ortools", "Apache-2.0", __name__,
+    integer=True, absolute=True, table=True, integers_only=True, solver=CP_SAT,
+)  # fmt: skip
+
+_STATUS: dict[str, Status] = {
+    "OPTIMAL": "optimal",
+    "FEASIBLE": "feasible",
+    "INFEASIBLE": "infeasible",
+    "UNKNOWN": "time_limit",
+    "MODEL_INVALID": "error",
 }
 
 
@@ -37,7 +49,9 @@ class Session(session.Session):
     """A CP-SAT model; programs with fractions, or with numbers beyond 64 bits, are refused."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
-        self._effort = effort
+        from ortools.sat.python import cp_model
+
+        self._effort, self._sum = effort, cp_model.LinearExpr
         self._model = cp_model.CpModel()
         lower, upper = program.bounds
         if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
@@ -58,7 +72,7 @@ class Session(session.Session):
             reach += self._add(term, lows, highs, costs, weights)
         if reach >= _LIMIT:
             raise _unfit("the objective may pass CP-SAT's 64 bits")
-        model.minimize(cp_model.LinearExpr.weighted_sum(costs, weights))
+        model.minimize(self._sum.weighted_sum(costs, weights))
 
     def _add(
         self, term: Term, lows: list[int], highs: list[int], costs: list[Any], weights: list[int]
@@ -75,7 +89,7 @@ class Session(session.Session):
                 if exactly and steps == sorted(steps):  # convex: the cheapest units are taken first
                     units = Counter(steps)
                     taken = [self._model.new_int_var(0, many, "") for many in units.values()]
-                    self._model.add(cp_model.LinearExpr.sum(taken) == self._x[i] - first)
+                    self._model.add(self._sum.sum(taken) == self._x[i] - first)
                     costs += [*taken, table[0]]
                     weights += [*units, 1]
                     reach += abs(table[0]) + sum(map(abs, steps))
@@ -104,7 +118,7 @@ class Session(session.Session):
         coefficients = _whole(matrix.data, "coefficient")
         for i in range(matrix.shape[0]):
             inside = range(matrix.indptr[i], matrix.indptr[i + 1])
-            row = cp_model.LinearExpr.weighted_sum(
+            row = self._sum.weighted_sum(
                 [self._x[matrix.indices[k]] for k in inside], [coefficients[k] for k in inside]
             )
             low = int(np.ceil(lower[i])) if np.isfinite(lower[i]) else -_LIMIT
@@ -117,18 +131,13 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; CP-SAT proves optimality over the integers."""
+        from ortools.sat.python import cp_model
+
         solver = cp_model.CpSolver()
-        if seconds is not None:
-            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-        if self._effort.threads is not None:
-            solver.parameters.num_workers = self._effort.threads
-        for option, value in without_presolve("CP-SAT", self._effort).items():
+        for option, value in CP_SAT.options(self._effort, seconds=seconds).items():
             setattr(solver.parameters, option, value)
-        if self._effort.tolerance is not None:
-            solver.parameters.relative_gap_limit = self._effort.tolerance
-            solver.parameters.absolute_gap_limit = self._effort.tolerance
         outcome = solver.solve(self._model)
-        status = _STATUS[outcome]
+        status = _STATUS[outcome.name]
         message = "" if status != "error" else self._model.validate() or "CP-SAT refused the model"
         if status not in ("optimal", "feasible"):
             return Answer(status, message=message)

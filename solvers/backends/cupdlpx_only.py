@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,9 +9,17 @@ from models.arithmetic.arrays import Floats
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
-from solvers.effort import Effort, tolerances
-from solvers.settings import CUPDLPX
-from solvers.solution import Answer, Status
+from solvers.backends.record import ANY, Backend, Solver
+from solvers.solution import Answer, Effort, Status
+
+CUPDLPX = Solver(
+    "cupdlpx",
+    {"OptimalityTol": 1e-9, "FeasibilityTol": 1e-9, "OutputFlag": False},
+    {"OptimalityTol": ANY, "FeasibilityTol": ANY},
+    seconds="TimeLimit",
+)
+
+BACKEND = Backend("cupdlpx", "cuPDLPx", "cupdlpx", "Apache-2.0", __name__, gpu=True, solver=CUPDLPX)
 
 _STATUS: dict[str, Status] = {
     "OPTIMAL": "optimal",
@@ -29,9 +35,7 @@ class Session(session.Session):
     """A linear program; each run hands it to the GPU again."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
-        self._options: dict[str, Any] = {"OutputFlag": False, **CUPDLPX}
-        if effort.tolerance is not None:
-            self._options |= tolerances("CUPDLPX", effort.tolerance)
+        self._effort = effort
         _, self._slope, self._constant = program.expanded()
         self._bounds = program.bounds
         self._matrix, self._sides = program.matrix, program.row_bounds
@@ -47,8 +51,7 @@ class Session(session.Session):
         from cupdlpx import Model
 
         model = Model(self._slope, sp.csr_matrix(self._matrix), *self._sides, *self._bounds)
-        limit = {} if seconds is None else {"TimeLimit": max(seconds, 0.01)}
-        model.setParams(**self._options, **limit)
+        model.setParams(**CUPDLPX.options(self._effort, seconds=seconds))
         model.optimize()
         status = _STATUS.get(str(model.Status), "numerical")
         if status != "optimal":

@@ -4,34 +4,93 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from models.programs.program import Program
 from models.programs.terms import Rows
-from solvers.backends import proxqp_settings, session
+from solvers.backends import known, proxqp_settings, session
+from solvers.backends.gurobi import GUROBI
+from solvers.backends.highs import HIGHS
 from solvers.backends.licences import named, noting, status_of
+from solvers.backends.math_opt import state_pdlp
+from solvers.backends.record import Backend, Solver
 from solvers.backends.relations import relations
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import CVXPY, SECONDS, THREADS, scaled
-from solvers.solution import Answer, Status
+from solvers.backends.scip import SCIP
+from solvers.solution import Answer, Effort, Status
 
-_STATUS: dict[str, Status] = {
-    cp.OPTIMAL: "optimal",
-    cp.INFEASIBLE: "infeasible",
-    cp.UNBOUNDED: "unbounded",
+SOLVERS = {
+    "highs": HIGHS,
+    "ecos": known.ECOS,
+    "piqp": known.PIQP,
+    "proxqp": known.PROXQP,
+    "qpalm": known.QPALM,
+    "qoco": known.QOCO,
+    "daqp": replace(known.DAQP, seconds=""),  # cvxpy hands on no limit of its time
+    "cplex": replace(known.CPLEX, together="cplex_params"),
+    "copt": known.COPT,
+    "gurobi": GUROBI,
+    "mosek": replace(known.MOSEK, together="mosek_params"),
+    "xpress": known.XPRESS,
+    "cuopt": Solver("cuopt-cu12", linear=True, whole=True),
+    "clarabel": known.CLARABEL,
+    "osqp": known.OSQP,
+    "scs": known.SCS,
+    "glpk_mi": Solver("cvxopt", linear=True, whole=True),
+    "pdlp": replace(known.PDLP, seconds="time_limit_sec"),
+    "scip": replace(SCIP, threads=""),
+    "cbc": Solver(seconds="maximumSeconds", linear=True, whole=True),
+    "scipy": Solver(linear=True, whole=True),
+    "glpk": Solver(linear=True),
+    "glop": Solver(linear=True),
+    "clp": Solver(linear=True),
+}
+"""The solvers whose options are known, by cvxpy's names of them in lower case."""
+
+
+def backend(solver: str) -> Backend:
+    """A solver through cvxpy."""
+    known = SOLVERS.get(solver.lower(), Solver())
+    return Backend(
+        f"cvxpy:{solver}", f"{solver} (cvxpy)", "cvxpy", "Apache-2.0, and the solver's own", __name__,
+        integer=known.whole, quadratic=not known.linear, absolute=True, tolerant=bool(known.tolerances),
+        argument=solver, separate=True, needs=known.package, gpu=solver.lower() == "cuopt", solver=known,
+    )  # fmt: skip
+
+
+def _of_ours(solver: str, title: str, licence: str, **more: Any) -> Backend:
+    """One that hierdp installs, or an extra of it: by its own name and package."""
+    reached = backend(solver.upper())
+    package = reached.needs
+    return replace(reached, name=solver, library=f"{title} (cvxpy)", package=package, licence=licence,
+                   separate=False, needs="", **more)  # fmt: skip
+
+
+BACKENDS = (
+    _of_ours("clarabel", "Clarabel", "Apache-2.0", conic=True),
+    _of_ours("osqp", "OSQP", "Apache-2.0"),
+    _of_ours("scs", "SCS", "MIT", conic=True),
+    _of_ours("glpk_mi", "GLPK", "GPL-3.0", extra="glpk"),
+)
+
+STATUS: dict[str, Status] = {
+    "optimal": "optimal",
+    "infeasible": "infeasible",
+    "unbounded": "unbounded",
     "infeasible_or_unbounded": "unbounded",
-    cp.USER_LIMIT: "time_limit",
-    cp.OPTIMAL_INACCURATE: "feasible",
-    cp.INFEASIBLE_INACCURATE: "numerical",
-    cp.UNBOUNDED_INACCURATE: "numerical",
+    "user_limit": "time_limit",
+    "optimal_inaccurate": "feasible",
+    "infeasible_inaccurate": "numerical",
+    "unbounded_inaccurate": "numerical",
 }
 
 
 def available(solver: str) -> bool:
     """Whether cvxpy finds this solver."""
+    import cvxpy as cp
+
     return solver.upper() in cp.installed_solvers()
 
 
@@ -39,16 +98,12 @@ class Session(session.Session):
     """A cvxpy problem and a solver."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
-        self._solver, self._threads = solver.upper(), effort.threads
-        self._options = scaled(CVXPY.get(self._solver, {}), program)
-        wished = {} if effort.tolerance is None else tolerances(self._solver, effort.tolerance)
-        for name, value in (wished | without_presolve(self._solver, effort)).items():
-            self._options = _with(self._options, name, value)
-        if effort.threads is not None and self._solver in THREADS["cvxpy"]:
-            self._options = _with(self._options, THREADS["cvxpy"][self._solver], effort.threads)
+        import cvxpy as cp
+
+        self._solver, self._effort, self._program = solver.upper(), effort, program
         self._failures = _failures_of(self._solver)
         if self._solver == "PROXQP":
-            proxqp_settings.hand_on(self._options)
+            proxqp_settings.hand_on(self._options(None))
         self._whole = bool(program.integer.any())
         places = bool(program.integer.all()) or (np.flatnonzero(program.integer),)
         self._x = cp.Variable(program.size, integer=places if self._whole else False)
@@ -65,13 +120,13 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; cvxpy does not report the cause of a failure, so its error text becomes the message."""
-        options = dict(self._options)
-        if seconds is not None and self._solver in SECONDS["cvxpy"]:
-            options = _with(options, SECONDS["cvxpy"][self._solver], max(seconds, 0.01))
+        import cvxpy as cp
+
+        options = self._options(seconds)
         if self._solver == "HIGHS":
             from solvers.backends.highs import schedule
 
-            schedule(self._threads)
+            schedule(self._effort.threads)
         if self._solver == "PDLP":
             options = _pdlp(options)
         problem = cp.Problem(self._cost, self._bounds + [relation for _, _, relation in self._rows])
@@ -86,7 +141,7 @@ class Session(session.Session):
             return _failed(self._solver, self._failures.pop() if self._failures else str(failure))
         except Exception as failure:  # the solvers' own exceptions
             raise named(self._solver, failure) from failure
-        status = _STATUS.get(problem.status, "error")
+        status = STATUS.get(problem.status, "error")
         known = status in ("optimal", "infeasible", "unbounded", "time_limit")
         message = "" if known else f"it ended {problem.status}"
         late = seconds is not None and time.perf_counter() - started >= 0.9 * seconds
@@ -100,6 +155,10 @@ class Session(session.Session):
             return Answer(status, message=message)
         bound = self._bound(problem, status)
         return Answer(status, np.asarray(self._x.value, float), bound, message, self._prices())
+
+    def _options(self, seconds: float | None) -> dict[str, Any]:
+        record = SOLVERS.get(self._solver.lower(), Solver())
+        return record.options(self._effort, self._program, seconds)
 
     def _found(self) -> bool:
         """Whether the solver has an answer; without one, HiGHS hands on zeros."""
@@ -136,6 +195,8 @@ class Session(session.Session):
 
 
 def _cost(term: Any, x: Any) -> Any:
+    import cvxpy as cp
+
     weight, center = (np.asarray(part, float) for part in term.data)
     at = x[term.index]
     if term.kind == "linear":
@@ -155,6 +216,8 @@ def _ask_gurobi(problem: Any) -> None:
 
 
 def _failed(solver: str, words: str) -> Answer:
+    import cvxpy as cp
+
     cannot = ("cannot solve", "could not be reduced", "not supported", "not installed")
     if any(word in words for word in cannot):
         return Answer("unsupported", message=words)
@@ -169,20 +232,10 @@ def _pdlp(options: dict[str, Any]) -> dict[str, Any]:
     """PDLP's options as the message of parameters in which cvxpy takes them; it ignores other ones."""
     from ortools.pdlp import solvers_pb2
 
-    parameters = solvers_pb2.PrimalDualHybridGradientParams()
-    criteria = parameters.termination_criteria
-    for name, value in options.items():
-        if name.startswith("eps_"):
-            within = criteria.simple_optimality_criteria if "optimal" in name else criteria
-            setattr(within, name, value)
-    kept = {name: value for name, value in options.items() if not name.startswith("eps_")}
+    parameters, limit = solvers_pb2.PrimalDualHybridGradientParams(), SOLVERS["pdlp"].seconds
+    state_pdlp({name: value for name, value in options.items() if name != limit}, parameters)
+    kept = {limit: options[limit]} if limit in options else {}
     return {**kept, "parameters_proto": parameters}
-
-
-def _with(options: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """The options with one more, which may be a parameter inside an option: ``option.parameter``."""
-    option, _, inside = name.partition(".")
-    return {**options, option: {**options.get(option, {}), inside: value} if inside else value}
 
 
 def _failures_of(solver: str) -> list[str]:

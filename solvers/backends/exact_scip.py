@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyscipopt import Model
 
 from models.arithmetic.arrays import Array
 from models.programs.program import Program
@@ -23,9 +22,16 @@ from models.programs.terms import Rows
 from models.witnesses.read import Side, entries, sides, terms
 from models.witnesses.scaled import Scaled
 from solvers.backends import session
-from solvers.backends.scip import STATUS
-from solvers.effort import Effort
-from solvers.solution import Answer, NoAnswer
+from solvers.backends.record import Backend
+from solvers.backends.scip import SCIP, STATUS
+from solvers.solution import Answer, Effort, NoAnswer
+
+BACKEND = Backend(
+    "exact-scip", "SCIP, exact (PySCIPOpt)", "pyscipopt", "Apache-2.0, MIT", __name__,
+    integer=True, tolerant=False, separate=True,
+    build="build SCIP 10 with EXACTSOLVE=on, and PySCIPOpt from its source with it; PySCIPOpt's wheels solve "
+    "in floats only",
+)  # fmt: skip
 
 
 class Session(session.Session):
@@ -51,7 +57,7 @@ class Session(session.Session):
         model = _exact_model()
         model.hideOutput()
         if not self._presolve:
-            model.setParam("presolving/maxrounds", 0)
+            model.setParams(SCIP.no_presolve)
         if seconds is not None:
             model.setParam("limits/time", max(seconds, 0.0))
         if self.log is not None:
@@ -100,6 +106,8 @@ def available(_: str) -> bool:
 
 
 def _exact_model() -> Any:
+    from pyscipopt import Model
+
     model = Model()
     model.freeProb()  # the mode cannot be changed once there is a problem
     model.enableExactSolving(True)

@@ -9,34 +9,53 @@ from __future__ import annotations
 
 from typing import Any
 
-import gurobipy as gp
 import numpy as np
-from gurobipy import GRB
 
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
+from solvers.backends.record import ANY, Backend, Solver
 from solvers.backends.relations import relations
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import GUROBI, scaled
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.solution import Answer, Effort, NoAnswer, Status
 
-_STATUS: dict[int, Status] = {
-    GRB.OPTIMAL: "optimal",
-    GRB.INFEASIBLE: "infeasible",
-    GRB.UNBOUNDED: "unbounded",
-    GRB.INF_OR_UNBD: "unbounded",
-    GRB.TIME_LIMIT: "time_limit",
-    GRB.SUBOPTIMAL: "feasible",
-    GRB.NUMERIC: "numerical",
-    GRB.ITERATION_LIMIT: "numerical",
-    GRB.MEM_LIMIT: "out_of_memory",
+GUROBI = Solver(
+    "gurobipy",
+    {"MIPGap": 0.0, "FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "OptimalityTol": 1e-9, "BarConvTol": 1e-12},
+    {
+        "FeasibilityTol": (1e-9, 1e-2),
+        "OptimalityTol": (1e-9, 1e-2),
+        "BarConvTol": ANY,
+        "MIPGap": ANY,
+        "MIPGapAbs": ANY,
+    },
+    {"Presolve": 0},
+    seconds="TimeLimit",
+    threads="Threads",
+    absolute="FeasibilityTol",
+    whole=True,
+)
+
+BACKEND = Backend(
+    "gurobi", "Gurobi (gurobipy)", "gurobipy", "proprietary", __name__,
+    integer=True, quadratic=True, extra="gurobi", solver=GUROBI,
+)  # fmt: skip
+
+_STATUS: dict[str, Status] = {
+    "OPTIMAL": "optimal",
+    "INFEASIBLE": "infeasible",
+    "UNBOUNDED": "unbounded",
+    "INF_OR_UNBD": "unbounded",
+    "TIME_LIMIT": "time_limit",
+    "SUBOPTIMAL": "feasible",
+    "NUMERIC": "numerical",
+    "ITERATION_LIMIT": "numerical",
+    "MEM_LIMIT": "out_of_memory",
 }
 
-_REFUSED: dict[int, Status] = {
-    GRB.Error.SIZE_LIMIT_EXCEEDED: "size_limit",
-    GRB.Error.NO_LICENSE: "unsupported",
-    GRB.Error.OUT_OF_MEMORY: "out_of_memory",
+_REFUSED: dict[str, Status] = {
+    "SIZE_LIMIT_EXCEEDED": "size_limit",
+    "NO_LICENSE": "unsupported",
+    "OUT_OF_MEMORY": "out_of_memory",
 }
 
 
@@ -44,15 +63,14 @@ class Session(session.Session):
     """A Gurobi model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
+        import gurobipy as gp
+
         self._whole = bool(program.integer.any())
         self._held: list[tuple[Any, Any]] = []
         self._rows = 0
-        limits: dict[str, float] = {} if effort.threads is None else {"Threads": effort.threads}
-        if effort.tolerance is not None:
-            limits |= tolerances("GUROBI", effort.tolerance)
-        limits |= without_presolve("GUROBI", effort)
+        options = {"OutputFlag": 0, **GUROBI.options(effort, program)}
         try:
-            self._model = gp.Model(env=gp.Env(params={"OutputFlag": 0, **scaled(GUROBI, program), **limits}))
+            self._model = gp.Model(env=gp.Env(params=options))
             self._state(program)
         except gp.GurobiError as failure:
             raise _named(failure) from failure
@@ -60,7 +78,7 @@ class Session(session.Session):
     def _state(self, program: Program) -> None:
         lower, upper = program.bounds
         self._x = self._model.addMVar(
-            program.size, lb=lower, ub=upper, vtype=np.where(program.integer, GRB.INTEGER, GRB.CONTINUOUS)
+            program.size, lb=lower, ub=upper, vtype=np.where(program.integer, "I", "C")
         )
         self._add(program.matrix, *program.row_bounds)
         cost: Any = 0.0
@@ -81,12 +99,14 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; the bound is Gurobi's dual bound, for a QP its barrier's dual objective."""
+        import gurobipy as gp
+
         try:
-            self._model.setParam("TimeLimit", GRB.INFINITY if seconds is None else max(seconds, 0.0))
+            self._model.setParam("TimeLimit", gp.GRB.INFINITY if seconds is None else max(seconds, 0.0))
             self._model.optimize()
         except gp.GurobiError as failure:
             raise _named(failure) from failure
-        status = _STATUS.get(self._model.Status, "error")
+        status = _named_in(gp.GRB, _STATUS).get(self._model.Status, "error")
         if status == "time_limit" and self._model.SolCount and self._whole:
             status = "feasible"
         known = status in ("optimal", "infeasible", "unbounded")
@@ -113,6 +133,8 @@ def check(model: Any) -> None:
     Raises `NoAnswer` if Gurobi refuses it, for example because of its size; the message gives Gurobi's
     reason.
     """
+    import gurobipy as gp
+
     try:
         model.setParam("TimeLimit", 0.0)
         model.optimize()
@@ -121,4 +143,12 @@ def check(model: Any) -> None:
 
 
 def _named(failure: Any) -> NoAnswer:
-    return NoAnswer(_REFUSED.get(failure.errno, "error"), f"Gurobi: {failure}")
+    from gurobipy import GRB
+
+    status = _named_in(GRB.Error, _REFUSED).get(failure.errno, "error")
+    return NoAnswer(status, f"Gurobi: {failure}")
+
+
+def _named_in(codes: Any, statuses: dict[str, Status]) -> dict[int, Status]:
+    """The statuses by Gurobi's numbers for these names."""
+    return {getattr(codes, name): status for name, status in statuses.items()}

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
-import highspy
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
@@ -20,22 +18,61 @@ from models.programs.program import Program
 from models.programs.terms import Rows
 from models.programs.write import quiet_highs, to_highs
 from solvers.backends import session
-from solvers.effort import Effort, tolerances, without_presolve
+from solvers.backends.record import ANY, Backend, Solver
 from solvers.residuals import is_whole
-from solvers.settings import HIGHS, HIPDLP
-from solvers.solution import Answer, Status
+from solvers.solution import Answer, Effort, Status
 
-_STATUS: dict[Any, Status] = {
-    highspy.HighsModelStatus.kOptimal: "optimal",
-    highspy.HighsModelStatus.kInfeasible: "infeasible",
-    highspy.HighsModelStatus.kUnbounded: "unbounded",
-    highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
-    highspy.HighsModelStatus.kTimeLimit: "time_limit",
-    highspy.HighsModelStatus.kIterationLimit: "numerical",
-    highspy.HighsModelStatus.kSolveError: "numerical",
-    highspy.HighsModelStatus.kUnknown: "numerical",
-    highspy.HighsModelStatus.kMemoryLimit: "out_of_memory",
-    highspy.HighsModelStatus.kModelEmpty: "optimal",
+HIGHS = Solver(
+    "highspy",
+    {
+        # Its feasibility tolerances stay at 1e-7 and 1e-6: with 1e-9 it called a wrong answer optimal.
+        # By default HiGHS adds 10⁻⁷·x² to a quadratic program, which large counts turn into a wrong optimum.
+        "qp_regularization_value": 1e-12,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 1e-6,
+    },
+    {
+        "primal_feasibility_tolerance": (1e-10, 1.0),
+        "dual_feasibility_tolerance": (1e-10, 1.0),
+        "mip_feasibility_tolerance": (1e-10, 1.0),
+        "mip_rel_gap": ANY,
+        "mip_abs_gap": ANY,
+    },
+    {"presolve": "off"},
+    seconds="time_limit",
+    threads="threads",
+    whole=True,
+)
+
+_FIRST_ORDER = replace(
+    HIGHS,
+    settings={**HIGHS.settings, "kkt_tolerance": 1e-9},
+    tolerances={**HIGHS.tolerances, "kkt_tolerance": ANY},
+    no_presolve={},
+)
+
+BACKEND = Backend(
+    "highs", "HiGHS (highspy)", "highspy", "MIT", __name__, integer=True, quadratic=True, solver=HIGHS
+)
+PDLP, HIPDLP = (
+    replace(
+        BACKEND, name=f"highs:{method}", library=f"{name} (highspy)", argument=method, integer=False,
+        quadratic=False, solver=_FIRST_ORDER,
+    )
+    for method, name in (("pdlp", "cuPDLP-C"), ("hipdlp", "HiPDLP"))
+)  # fmt: skip
+
+_STATUS: dict[str, Status] = {
+    "kOptimal": "optimal",
+    "kInfeasible": "infeasible",
+    "kUnbounded": "unbounded",
+    "kUnboundedOrInfeasible": "unbounded",
+    "kTimeLimit": "time_limit",
+    "kIterationLimit": "numerical",
+    "kSolveError": "numerical",
+    "kUnknown": "numerical",
+    "kMemoryLimit": "out_of_memory",
+    "kModelEmpty": "optimal",
 }
 
 ROUNDING = 1e-6
@@ -56,6 +93,8 @@ def schedule(threads: int | None) -> None:
 
     - threads: the threads of the next run; None: as many as HiGHS chooses.
     """
+    import highspy
+
     if _scheduled and _scheduled[-1] != threads:
         highspy.Highs.resetGlobalScheduler(True)
     _scheduled[:] = [threads]
@@ -65,19 +104,13 @@ class Session(session.Session):
     """A live HiGHS model."""
 
     def __init__(self, program: Program, effort: Effort, method: str = "") -> None:
+        import highspy
+
         self._program, self._whole = program, bool(program.integer.any())
         self._alone = _alone(program)
         self._highs, self._threads = quiet_highs(), effort.threads
-        if effort.threads is not None:
-            self._highs.setOptionValue("threads", effort.threads)
-        options = dict(HIGHS)
-        if effort.tolerance is not None:
-            options |= tolerances("HIGHS", effort.tolerance)
-        if method:
-            options |= {"solver": method, **HIPDLP}
-            if effort.tolerance is not None:
-                options["kkt_tolerance"] = effort.tolerance
-        for option, value in (options | without_presolve("HIGHS", effort)).items():
+        options = (_FIRST_ORDER if method else HIGHS).options(effort)
+        for option, value in (options | ({"solver": method} if method else {})).items():
             taken = self._highs.setOptionValue(option, value)
             if option == "solver" and taken == highspy.HighsStatus.kError:
                 raise ValueError(f"this version of HiGHS has no method {method}")
@@ -124,6 +157,8 @@ class Session(session.Session):
         self._highs.setOptionValue("solve_relaxation", relaxed)
 
     def _run(self, seconds: float | None) -> Answer:
+        import highspy
+
         # HiGHS counts the time of all runs of a model, not only of this one.
         limit = highspy.kHighsInf if seconds is None else self._highs.getRunTime() + max(seconds, 0.0)
         self._highs.setOptionValue("time_limit", limit)
@@ -131,7 +166,7 @@ class Session(session.Session):
         ran = self._highs.run()
         outcome = self._highs.getModelStatus()
         info = self._highs.getInfo()
-        status = _STATUS.get(outcome, "error")
+        status = _STATUS.get(outcome.name, "error")
         known = status in ("optimal", "infeasible", "unbounded", "time_limit")
         message = "" if known else f"HiGHS ended with {self._highs.modelStatusToString(outcome)}"
         if ran == highspy.HighsStatus.kError and status == "optimal":

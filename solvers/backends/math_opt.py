@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from ortools.math_opt import model_pb2
-from ortools.math_opt.python import mathopt
 
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import PDLP
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.backends.known import PDLP
+from solvers.backends.record import ANY, Backend, Solver
+from solvers.backends.scip import SCIP
+from solvers.solution import Answer, Effort, NoAnswer, Status
 
-_SOLVER = {"glop": mathopt.SolverType.GLOP, "pdlp": mathopt.SolverType.PDLP, "scip": mathopt.SolverType.GSCIP}
+GLOP = Solver(
+    tolerances={"primal_feasibility_tolerance": ANY, "dual_feasibility_tolerance": ANY},
+    no_presolve={"use_preprocessing": False},
+)
 
-_STATUS: dict[Any, Status] = {
-    mathopt.TerminationReason.OPTIMAL: "optimal",
-    mathopt.TerminationReason.INFEASIBLE: "infeasible",
-    mathopt.TerminationReason.UNBOUNDED: "unbounded",
-    mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED: "unbounded",
-    mathopt.TerminationReason.IMPRECISE: "feasible",
-    mathopt.TerminationReason.NUMERICAL_ERROR: "numerical",
+_OF = "ortools", "Apache-2.0", __name__
+
+BACKENDS = (
+    Backend("glop", "Glop (OR-tools)", *_OF, argument="glop", solver=GLOP),
+    Backend("pdlp", "PDLP (OR-tools)", *_OF, argument="pdlp", solver=PDLP, quadratic=True),
+    Backend(
+        "ortools:scip", "SCIP (OR-tools)", *_OF, argument="scip", solver=SCIP, integer=True, quadratic=True
+    ),
+)
+
+_STATUS: dict[str, Status] = {
+    "OPTIMAL": "optimal",
+    "INFEASIBLE": "infeasible",
+    "UNBOUNDED": "unbounded",
+    "INFEASIBLE_OR_UNBOUNDED": "unbounded",
+    "IMPRECISE": "feasible",
+    "NUMERICAL_ERROR": "numerical",
 }
 
-_STOPPED: dict[Any, Status] = {
-    mathopt.Limit.TIME: "time_limit",
-    mathopt.Limit.MEMORY: "out_of_memory",
-    mathopt.Limit.ITERATION: "numerical",
-    mathopt.Limit.SLOW_PROGRESS: "numerical",
+_STOPPED: dict[str, Status] = {
+    "TIME": "time_limit",
+    "MEMORY": "out_of_memory",
+    "ITERATION": "numerical",
+    "SLOW_PROGRESS": "numerical",
 }
 
 
@@ -39,29 +52,22 @@ class Session(session.Session):
     """A MathOpt model, kept as a protocol buffer; each run builds it again."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
-        self._name, self._solver = solver, _SOLVER[solver]
-        self._whole = bool(program.integer.any())
+        from ortools.math_opt import model_pb2
+        from ortools.math_opt.python import mathopt
+
+        self._name, self._whole = solver, bool(program.integer.any())
         self._parameters = mathopt.SolveParameters(threads=effort.threads if solver == "scip" else None)
-        if solver == "scip":
-            self._parameters.relative_gap_tolerance = 0.0
-            if effort.tolerance is not None:
-                self._parameters.gscip.real_params.update(tolerances("SCIP", effort.tolerance))
-                self._parameters.relative_gap_tolerance = effort.tolerance
-            self._parameters.gscip.int_params.update(without_presolve("SCIP", effort))
         if solver == "glop":
-            for option, value in without_presolve("GLOP", effort).items():
+            for option, value in GLOP.options(effort).items():
                 setattr(self._parameters.glop, option, value)
-        if solver == "glop" and effort.tolerance is not None:
-            self._parameters.glop.primal_feasibility_tolerance = effort.tolerance
-            self._parameters.glop.dual_feasibility_tolerance = effort.tolerance
-        if solver == "pdlp":
-            criteria = self._parameters.pdlp.termination_criteria
-            for option, value in PDLP.items():
-                optimal = option.startswith("eps_optimal")
-                within = criteria.simple_optimality_criteria if optimal else criteria
-                setattr(within, option, effort.tolerance or value if optimal else value)
-            if effort.threads is not None:
-                self._parameters.pdlp.num_threads = effort.threads
+        elif solver == "pdlp":
+            state_pdlp(PDLP.options(effort), self._parameters.pdlp)
+        else:
+            gap = 0.0 if effort.tolerance is None else effort.tolerance
+            self._parameters.relative_gap_tolerance = gap
+            for option, value in SCIP.options(replace(effort, threads=None)).items():
+                kind = self._parameters.gscip
+                (kind.int_params if isinstance(value, int) else kind.real_params)[option] = value
         self._model = model_pb2.ModelProto()
         variables = self._model.variables
         lower, upper = program.bounds
@@ -73,15 +79,7 @@ class Session(session.Session):
         self._minimize(program)
 
     def _minimize(self, program: Program) -> None:
-        cost, square, constant = np.zeros(program.size), np.zeros(program.size), 0.0
-        for term in program.objective:
-            weight, center = (np.asarray(part, float) for part in term.data)
-            if term.kind == "linear":
-                np.add.at(cost, term.index, weight)
-            else:
-                np.add.at(square, term.index, weight)
-                np.add.at(cost, term.index, -2 * weight * center)
-                constant += float(np.sum(weight * center**2))
+        square, cost, constant = program.expanded()
         objective = self._model.objective
         objective.offset = constant
         objective.linear_coefficients.ids.extend(np.flatnonzero(cost))
@@ -111,19 +109,23 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; OR-tools reports a dual bound for every solver."""
+        from ortools.math_opt.python import mathopt
+
         if seconds is not None:
             self._parameters.time_limit = timedelta(seconds=max(seconds, 0.01))
         model = mathopt.Model.from_model_proto(self._model)
+        kind = mathopt.SolverType[{"scip": "GSCIP"}.get(self._name, self._name.upper())]
         try:
-            result = mathopt.solve(model, self._solver, params=self._parameters)
+            result = mathopt.solve(model, kind, params=self._parameters)
         except ValueError as refusal:
             raise NoAnswer("unsupported", f"{self._name} of OR-tools: {refusal}") from refusal
         ended = result.termination
-        status = _STATUS.get(ended.reason) or _STOPPED.get(ended.limit, "error")
-        if ended.limit == mathopt.Limit.UNDETERMINED and seconds is not None:
+        limit = ended.limit.name if ended.limit else ""
+        status = _STATUS.get(ended.reason.name) or _STOPPED.get(limit, "error")
+        if limit == "UNDETERMINED" and seconds is not None:
             status = "time_limit"  # Glop does not report which limit it reached; it has no other
         said = f"{self._name} ended {ended.reason.name.lower()}"
-        said += f" by its {ended.limit.name.lower()} limit" if ended.limit else ""
+        said += f" by its {limit.lower()} limit" if limit else ""
         has_answer = result.has_primal_feasible_solution()
         if status == "time_limit" and has_answer and self._whole:
             status = "feasible"
@@ -141,3 +143,13 @@ class Session(session.Session):
             duals = result.dual_values()
             prices = np.array([duals[row] for row in model.linear_constraints()], dtype=float)
         return Answer(status, variables, float(bound) if known else None, message, prices)
+
+
+def state_pdlp(options: dict[str, Any], parameters: Any) -> None:
+    """Set PDLP's options in its message of parameters."""
+    criteria = parameters.termination_criteria
+    for option, value in options.items():
+        if option.startswith("eps_optimal"):
+            setattr(criteria.simple_optimality_criteria, option, value)
+        else:
+            setattr(criteria if option.startswith("eps_") else parameters, option, value)

@@ -13,28 +13,30 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from ortools.graph.python import min_cost_flow
 from scipy.sparse.csgraph import connected_components
 
 from models.arithmetic.arrays import Flags, Ints
 from models.programs.program import Program
 from models.programs.terms import Term
 from solvers.backends import session
-from solvers.effort import Effort
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.backends.record import Backend
+from solvers.solution import Answer, Effort, NoAnswer, Status
+
+BACKEND = Backend(
+    "min-cost-flow", "min-cost flow (OR-tools)", "ortools", "Apache-2.0", __name__, integer=True,
+    integer_quadratic=True, absolute=True, table=True, network_only=True, tolerant=False,
+)  # fmt: skip
 
 MOST_ARCS = 2_000_000
 
 _LARGEST = 2**53
 """Programs hold their bounds as floats, in which not all larger whole numbers are exact."""
 
-_Flow = min_cost_flow.SimpleMinCostFlow
-
-_STATUS: dict[Any, Status] = {
-    _Flow.OPTIMAL: "optimal",
-    _Flow.INFEASIBLE: "infeasible",
-    _Flow.BAD_COST_RANGE: "unsupported",
-    _Flow.BAD_CAPACITY_RANGE: "unsupported",
+_STATUS: dict[str, Status] = {
+    "OPTIMAL": "optimal",
+    "INFEASIBLE": "infeasible",
+    "BAD_COST_RANGE": "unsupported",
+    "BAD_CAPACITY_RANGE": "unsupported",
 }
 
 
@@ -58,11 +60,13 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:  # noqa: ARG002
         """Solve; the optimum is exact, so it is also the bound."""
-        flow = _Flow()
+        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+
+        flow = SimpleMinCostFlow()
         arcs = flow.add_arcs_with_capacity_and_unit_cost(self._tail, self._head, self._room, self._cost)
         flow.set_nodes_supplies(np.arange(self._supply.size), self._supply)
         ended = flow.solve()
-        status = _STATUS.get(ended, "error")
+        status = _STATUS.get(ended.name, "error")
         if status != "optimal":
             return Answer(status, message="" if status == "infeasible" else f"the flow ended {ended.name}")
         x = self._start.copy()

@@ -3,43 +3,79 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
-from pyomo.common.errors import ApplicationError
-from pyomo.opt import TerminationCondition
 
 from models.programs.program import Program
 from models.programs.terms import Rows
 from models.programs.write import row_to_pyomo, to_pyomo
 from solvers.backends import session
+from solvers.backends.gurobi import GUROBI
+from solvers.backends.highs import HIGHS
+from solvers.backends.known import CPLEX
 from solvers.backends.licences import named
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import PYOMO, scaled
-from solvers.solution import Answer, Status
+from solvers.backends.record import Backend, Solver
+from solvers.solution import Answer, Effort, Status
 
-_STATUS: dict[Any, Status] = {
-    TerminationCondition.optimal: "optimal",
-    TerminationCondition.infeasible: "infeasible",
-    TerminationCondition.unbounded: "unbounded",
-    TerminationCondition.infeasibleOrUnbounded: "unbounded",
-    TerminationCondition.maxTimeLimit: "time_limit",
-    TerminationCondition.maxIterations: "numerical",
-    TerminationCondition.internalSolverError: "numerical",
-    TerminationCondition.licensingProblems: "unsupported",
+_GUROBI = replace(GUROBI, threads="threads", tolerances={}, seconds="")
+_CPLEX = replace(
+    CPLEX,
+    settings={name.replace(".", "_"): value for name, value in CPLEX.settings.items()},
+    no_presolve={"preprocessing_presolve": 0},
+    absolute=CPLEX.absolute.replace(".", "_"),
+    tolerances={},
+)
+
+SOLVERS = {
+    "highs": HIGHS,
+    "gurobi_direct": _GUROBI,
+    "cplex_direct": _CPLEX,
+    "xpress_direct": Solver(
+        "xpress", {"miprelstop": 0.0, "feastol": 1e-9, "bargaptarget": 1e-30}, threads="threads"
+    ),
+    "mosek_direct": Solver("mosek"),
+    "gurobi": replace(_GUROBI, package=""),
+    "cplex": replace(_CPLEX, package=""),
+    "appsi_highs": replace(HIGHS, package="", tolerances={}),
+    "scip": Solver(no_presolve={"presolving/maxrounds": 0}),
+    "cbc": Solver(threads="threads", linear=True),
+    "appsi_cbc": Solver(linear=True),
+    "glpk": Solver(linear=True),
+    "clp": Solver(linear=True),
+}
+"""The solvers whose options are known, by Pyomo's names of them."""
+
+_STATUS: dict[str, Status] = {
+    "optimal": "optimal",
+    "infeasible": "infeasible",
+    "unbounded": "unbounded",
+    "infeasibleOrUnbounded": "unbounded",
+    "maxTimeLimit": "time_limit",
+    "maxIterations": "numerical",
+    "internalSolverError": "numerical",
+    "licensingProblems": "unsupported",
 }
 
-_THREADS = (
-    "highs", "appsi_highs", "gurobi", "gurobi_direct", "cplex", "cplex_direct", "xpress_direct", "cbc",
-)  # fmt: skip
-"""Solvers with an option `threads`."""
+
+def backend(solver: str) -> Backend:
+    """A solver through Pyomo."""
+    known = SOLVERS.get(solver.lower(), Solver())
+    return Backend(
+        f"pyomo:{solver}", f"{solver} (Pyomo)", "pyomo", "BSD-3-Clause, and the solver's own", __name__,
+        integer=True, quadratic=not known.linear, tolerant=bool(known.tolerances), argument=solver,
+        separate=True, needs=known.package, solver=known,
+    )  # fmt: skip
 
 
 @cache
 def available(solver: str) -> bool:
     """Whether Pyomo finds this solver."""
+    import pyomo.environ as pyo
+    from pyomo.common.errors import ApplicationError
+
     quiet = logging.getLogger("pyomo")
     before = quiet.level
     quiet.setLevel(logging.CRITICAL)
@@ -55,14 +91,11 @@ class Session(session.Session):
     """A Pyomo model and a solver."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
+        import pyomo.environ as pyo
+
         self._solver = pyo.SolverFactory(solver)
         self._name, self._threads = solver, effort.threads
-        if effort.threads is not None and solver in _THREADS:
-            self._solver.options["threads"] = effort.threads
-        self._solver.options.update(scaled(PYOMO.get(solver, {}), program))
-        if solver == "highs" and effort.tolerance is not None:
-            self._solver.options.update(tolerances("HIGHS", effort.tolerance))
-        self._solver.options.update(without_presolve(solver.upper(), effort))
+        self._solver.options.update(SOLVERS.get(solver.lower(), Solver()).options(effort, program))
         self._model = to_pyomo(program)
         self._model.more = pyo.ConstraintList()
         self._size = program.size
@@ -77,7 +110,7 @@ class Session(session.Session):
     def run(self, seconds: float | None) -> Answer:
         """Solve; a failure of the solver becomes the status."""
         status: Status
-        options: dict[str, Any] = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
+        options = {} if seconds is None else {"timelimit": max(seconds, 0.01)}
         if self._name in ("highs", "appsi_highs"):
             from solvers.backends.highs import schedule
 
@@ -111,6 +144,8 @@ class Session(session.Session):
 
 def _value(variable: Any) -> float:
     """A variable's value. Pyomo gives none to a variable in no row and no cost, for which any is right."""
+    from pyomo.environ import value
+
     if variable.value is None and variable.stale:
         return float(np.clip(0.0, -np.inf if variable.lb is None else variable.lb, variable.ub))
-    return float(pyo.value(variable))
+    return float(value(variable))

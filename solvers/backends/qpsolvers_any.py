@@ -7,21 +7,48 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import qpsolvers
 import scipy.sparse as sp
-from qpsolvers.exceptions import ProblemError
 
 from models.arithmetic.arrays import Floats
 from models.programs.program import Program
 from models.programs.terms import Rows
-from solvers.backends import proxqp_settings, session
+from solvers.backends import known, proxqp_settings, session
+from solvers.backends.gurobi import GUROBI
+from solvers.backends.highs import HIGHS
 from solvers.backends.licences import named
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import QPSOLVERS, SECONDS, THREADS, scaled
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.backends.record import Backend, Solver
+from solvers.solution import Answer, Effort, NoAnswer, Status
+
+SOLVERS = {
+    "clarabel": known.CLARABEL,
+    "copt": known.COPT,
+    "daqp": known.DAQP,
+    "ecos": replace(known.ECOS, strict=True),
+    "gurobi": GUROBI,
+    "highs": HIGHS,
+    "osqp": known.OSQP,
+    "piqp": known.PIQP,
+    "proxqp": known.PROXQP,
+    "qpalm": known.QPALM,
+    "quadprog": Solver("quadprog", strict=True),
+    "scs": known.SCS,
+}
+"""The solvers that qpsolvers is known to work with, by its names of them."""
+
+
+def backend(solver: str) -> Backend:
+    """A solver through qpsolvers."""
+    known = SOLVERS.get(solver.lower(), Solver())
+    return Backend(
+        f"qpsolvers:{solver}", f"{solver} (qpsolvers)", "qpsolvers", "LGPL-3.0, and the solver's own",
+        __name__, quadratic=True, squares_only=known.strict, tolerant=bool(known.tolerances),
+        argument=solver, separate=True, needs=known.package, solver=known,
+    )  # fmt: skip
+
 
 MOST_BYTES = 2 * 10**9
 """The largest dense matrices that are made for solvers without sparse ones."""
@@ -50,6 +77,8 @@ _FLAGS: dict[str, dict[int, Status]] = {
 
 def available(solver: str) -> bool:
     """Whether qpsolvers finds this solver."""
+    import qpsolvers
+
     return solver.lower() in qpsolvers.available_solvers
 
 
@@ -57,15 +86,11 @@ class Session(session.Session):
     """A convex quadratic program in qpsolvers' form."""
 
     def __init__(self, program: Program, effort: Effort, solver: str) -> None:
-        self._solver, self._threads = solver.lower(), effort.threads
-        self._options = scaled(QPSOLVERS.get(self._solver, {}), program)
-        if effort.tolerance is not None:
-            self._options |= tolerances(self._solver.upper(), effort.tolerance)
-        self._options |= without_presolve(self._solver.upper(), effort)
-        if effort.threads is not None and self._solver in THREADS["qpsolvers"]:
-            self._options[THREADS["qpsolvers"][self._solver]] = effort.threads
+        import qpsolvers
+
+        self._solver, self._effort, self._program = solver.lower(), effort, program
         if self._solver == "proxqp":
-            proxqp_settings.hand_on(self._options)
+            proxqp_settings.hand_on(self._options(None))
         self._bend, self._slope, self._constant = program.expanded()
         self._bounds = program.bounds
         self._matrix, self._sides = program.matrix, program.row_bounds
@@ -80,15 +105,16 @@ class Session(session.Session):
 
     def run(self, seconds: float | None) -> Answer:
         """Solve; the bound is the objective minus the duality gap of the solver's answer and prices."""
-        options = dict(self._options)
-        if seconds is not None and self._solver in SECONDS["qpsolvers"]:
-            options[SECONDS["qpsolvers"][self._solver]] = max(seconds, 0.01)
+        import qpsolvers
+        from qpsolvers.exceptions import ProblemError
+
+        options = self._options(seconds)
         stated = _Stated(self._matrix, self._sides, self._bounds, self._solver not in _NO_BOX)
         problem = stated.problem(self._bend, self._slope, self._as_taken)
         if self._solver == "highs":
             from solvers.backends.highs import schedule
 
-            schedule(self._threads)
+            schedule(self._effort.threads)
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
@@ -107,6 +133,9 @@ class Session(session.Session):
             return Answer("optimal", x, cost)
         gap = float(found.duality_gap())
         return Answer("optimal", x, cost - (gap if np.isfinite(gap) else 0.0), prices=stated.prices(found))
+
+    def _options(self, seconds: float | None) -> dict[str, Any]:
+        return SOLVERS.get(self._solver, Solver()).options(self._effort, self._program, seconds)
 
     def _as_taken(self, matrix: Any) -> Any:
         """A matrix, sparse or dense as the solver takes it."""
@@ -163,9 +192,11 @@ class _Stated:
 
     def problem(self, bend: Floats, slope: Floats, taken: Any) -> Any:
         """The problem, with matrices as the solver takes them; absent parts are None."""
+        from qpsolvers import Problem
+
         less = (taken(self._less), self._most) if self._most.size else (None, None)
         equal = (taken(self._equal), self._at) if self._at.size else (None, None)
-        return qpsolvers.Problem(taken(sp.diags(2 * bend, format="csc")), slope, *less, *equal, *self._box)
+        return Problem(taken(sp.diags(2 * bend, format="csc")), slope, *less, *equal, *self._box)
 
     def prices(self, found: Any) -> Floats | None:
         """Each row's price: the derivative of the optimum by its side."""

@@ -10,14 +10,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pyscipopt import Model, quicksum
 
 from models.programs.program import Program
 from models.programs.terms import Rows
 from solvers.backends import session
-from solvers.effort import Effort, tolerances, without_presolve
-from solvers.settings import SCIP
-from solvers.solution import Answer, NoAnswer, Status
+from solvers.backends.record import ANY, Backend, Solver
+from solvers.solution import Answer, Effort, NoAnswer, Status
+
+SCIP = Solver(
+    settings={"limits/gap": 0.0},
+    tolerances={
+        "numerics/feastol": (1e-9, 1e-3),
+        "numerics/dualfeastol": (1e-7, 1e-3),
+        "limits/gap": ANY,
+        "limits/absgap": ANY,
+    },
+    no_presolve={"presolving/maxrounds": 0},
+    seconds="limits/time",
+    threads="lp/threads",
+    whole=True,
+)
+
+BACKEND = Backend(
+    "scip", "SCIP (PySCIPOpt)", "pyscipopt", "Apache-2.0, MIT", __name__,
+    integer=True, quadratic=True, extra="scip", solver=SCIP,
+)  # fmt: skip
 
 STATUS: dict[str, Status] = {
     "optimal": "optimal",
@@ -34,14 +51,11 @@ class Session(session.Session):
     """A SCIP model."""
 
     def __init__(self, program: Program, effort: Effort) -> None:
-        self._model = Model()
+        from pyscipopt import Model, quicksum
+
+        self._model, self._sum = Model(), quicksum
         self._model.hideOutput()
-        self._model.setParams(SCIP)
-        if effort.tolerance is not None:
-            self._model.setParams(tolerances("SCIP", effort.tolerance))
-        self._model.setParams(without_presolve("SCIP", effort))
-        if effort.threads is not None:
-            self._model.setParam("lp/threads", effort.threads)
+        self._model.setParams(SCIP.options(effort))
         lower, upper = (np.where(np.isinf(side), np.nan, side).tolist() for side in program.bounds)
         self._x = [
             self._model.addVar(
@@ -60,14 +74,14 @@ class Session(session.Session):
                     squares.append(w * (self._x[i] - c) * (self._x[i] - c))
         if squares:
             cost = self._model.addVar(lb=0)
-            self._model.addCons(quicksum(squares) <= cost)
+            self._model.addCons(self._sum(squares) <= cost)
             linear.append(cost)
-        self._model.setObjective(quicksum(linear))
+        self._model.setObjective(self._sum(linear))
 
     def _add(self, matrix: Any, lower: Any, upper: Any) -> None:
         for i in range(matrix.shape[0]):
             inside = range(matrix.indptr[i], matrix.indptr[i + 1])
-            body = quicksum(float(matrix.data[k]) * self._x[matrix.indices[k]] for k in inside)
+            body = self._sum(float(matrix.data[k]) * self._x[matrix.indices[k]] for k in inside)
             low, high = float(lower[i]), float(upper[i])
             if low == high:
                 self._model.addCons(body == low)

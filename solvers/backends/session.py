@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from models.programs.program import Program
 from models.programs.terms import Rows
-from solvers.effort import Effort
-from solvers.solution import Answer
+from solvers.solution import Answer, Effort
 
 
 class Session:

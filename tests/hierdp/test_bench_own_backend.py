@@ -73,7 +73,7 @@ def test_its_answers_prove_an_optimum_that_the_fast_path_does_not(aside, monkeyp
     [
         ("rows_of_mine:NO", "module 'rows_of_mine' has no attribute 'NO'"),
         ("no_such_module:MINE", "No module named 'no_such_module'"),
-        ("rows_of_mine:NOTHING", "rows_of_mine:NOTHING is a int; expected a solvers.backends.table.Backend"),
+        ("rows_of_mine:NOTHING", "rows_of_mine:NOTHING is a int; expected a solvers.Backend"),
     ],
 )
 def test_what_is_no_backend_is_named_before_anything_is_run(name, why):

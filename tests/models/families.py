@@ -51,6 +51,7 @@ def fixed_sum():
     for noisy in vectors((-1, 2), 4, 4):
         for totals, p in product(product(range(3), repeat=2), (1, 2)):
             yield models.FixedSum(noisy, totals, p, [0, 2, 4])
+            yield models.FixedSum(noisy, [0, *totals, 0], p, [0, 0, 2, 4, 4])
         for integer in (True, False):
             yield models.FixedSum(noisy, [2, 1], 2, [0, 2, 4], [3, 1, 2, 2], integer)
 
@@ -62,6 +63,7 @@ def chebyshev():
     for noisy in vectors((-1, 2), 4, 4):
         for totals in product(range(3), repeat=2):
             yield models.Chebyshev(noisy, totals, [0, 2, 4])
+            yield models.Chebyshev(noisy, [totals[0], 0, totals[1]], [0, 2, 2, 4])
 
 
 def sparsest_chebyshev():

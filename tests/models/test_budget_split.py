@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from models import BudgetSplit
 from solvers import fast, solve, worker
-from solvers.backends.conic import ConicPlan, is_conic, solve_conic
+from solvers.backends.conic import ConicPlan, is_conic
+from solvers.backends.known import INFEASIBLE
 from solvers.backends.table import find
-from solvers.effort import Effort
-from solvers.settings import INFEASIBLE
+from solvers.solution import Effort
 
 
 def test_cubes_are_split_exactly():
@@ -104,7 +104,7 @@ def test_it_is_no_program():
     assert is_conic(model)
     with pytest.raises(NotImplementedError, match=r"BudgetSplit .* see cvxpy\(\)"):
         model.program()
-    assert solve_conic(model, "highs").status == "unsupported"
+    assert solve(model, "highs").status == "unsupported"
 
 
 def test_infeasible_answers_are_refused_by_name():
@@ -149,7 +149,7 @@ def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
     problem, x = SimpleNamespace(solve=run, status=ended), SimpleNamespace(value=[0.5, 1.5])
     model = SimpleNamespace(cvxpy=lambda: (problem, x), objective=lambda x: x.sum() + 2)
     for name in ("clarabel", "scs"):
-        answer = solve_conic(model, name, 2.5)
+        answer = ConicPlan(model).open(find(name), Effort())(2.5)
         assert (answer.status, answer.bound) == (status, bound)
         assert (answer.variables is not None) == (status in ("optimal", "feasible"))
         assert answer.message or answer.variables is not None
@@ -158,9 +158,8 @@ def test_cvxpy_statuses_are_mapped(monkeypatch, ended, status, bound):
     }  # fmt: skip
     assert options_of["SCS"]["time_limit_secs"] == 2.5
     assert options_of["SCS"]["eps_abs"] == options_of["SCS"]["eps_rel"] == 1e-9
-    solve_conic(model, "scs")
+    ConicPlan(model).open(find("scs"), Effort())(None)
     assert "time_limit_secs" not in options_of["SCS"]
-    assert solve_conic(model, "highs").status == "unsupported"
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0**-30 / 3, Fraction(1, 3)])

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from models import Clustering, clustering
+from models import Clustering
 from models.witnesses import sorted_runs
 from solvers import fast, solve
 from solvers.fast.clustering import potentials as potentials_of
@@ -45,10 +45,7 @@ def marks(cut, n) -> np.ndarray:
 
 @pytest.fixture
 def in_floats(monkeypatch):
-    monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
-
-
-SCALES = [0, Fraction(1, 2), 1, 3]
+    monkeypatch.setattr(Clustering, "exact_up_to", 0)
 
 
 def tiny(scale, share):
@@ -58,23 +55,6 @@ def tiny(scale, share):
         for values in list(combinations_with_replacement(range(-1, 3) if n < 6 else (0, 1, 3), n))[share]:
             answers = [(marks(cut, n), sum(run_cost(values[run], scale) for run in cut)) for cut in cuts]
             yield Clustering(values, scale), answers, min(cost for _, cost in answers)
-
-
-@shares(13)
-@pytest.mark.parametrize("scale", quick(SCALES, slow=lambda scale: scale in (0, 3)))
-def test_every_tiny_instance_exactly(scale, share):
-    for model, answers, best in tiny(scale, share):
-        x, witness = fast.answer(model)
-        assert x.dtype == np.int64
-        ties = [cut.tolist()[::-1] for cut, cost in answers if cost == best]
-        assert x.tolist()[::-1] == min(ties), model  # the longest last run, then the one before it
-        for cut, cost in answers:
-            proof = model.certificate(cut, witness)
-            assert proof.objective == cost
-            assert isinstance(proof.objective, Fraction)
-            assert model.certificate(cut).bound <= best
-            assert (proof.bound, proof.gap) == (best, cost - best)
-            assert proof.optimal == (cost == best)
 
 
 @shares(3)
@@ -267,9 +247,9 @@ def test_near_ties_of_many_values_are_decided_exactly(share, monkeypatch):
         monkeypatch.setattr(sorted_runs, "_near_rows", near[1])
         proofs.append(model.certificate(x))
         monkeypatch.setattr(sorted_runs, "_near_rows", near[0])
-        monkeypatch.setattr(clustering, "EXACT_UP_TO", 1000)
+        monkeypatch.setattr(Clustering, "exact_up_to", 1000)
         best = model.objective(fast.answer(model)[0])
-        monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(Clustering, "exact_up_to", 0)
         for proof in proofs:
             assert proof.bound is None or proof.bound <= best, model
             assert proof.optimal == (proof.bound is not None and proof.objective == best), model

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 
-from models import Clustering, clustering, runs
+from models import Clustering, runs
 from models.witnesses import sorted_runs
 from solvers import fast, solve
 from solvers.fast import monge
@@ -20,7 +20,7 @@ from tests.models.test_clustering import marks, run_cost
 @pytest.fixture(params=["fractions", "floats"])
 def arithmetic(request, monkeypatch):
     if request.param == "floats":
-        monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(Clustering, "exact_up_to", 0)
     return request.param
 
 
@@ -108,7 +108,7 @@ def test_the_price_is_what_one_run_more_would_save():
 
 
 def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
-    monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(Clustering, "exact_up_to", 0)
     rng = np.random.default_rng(3)
     along, one_more = sorted_runs.along, sorted_runs.one_more
     for _ in range(12):
@@ -134,7 +134,7 @@ def test_wrong_potentials_and_prices_prove_less_and_never_too_much(monkeypatch):
 @shares(61)
 def test_an_optimal_answer_needs_no_search(monkeypatch, share):
     """The saving of one more run is found near the answer, and is the price that proves the answer."""
-    monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(Clustering, "exact_up_to", 0)
     rng = np.random.default_rng(share.start)
     for t in range(300)[share]:
         n = int(rng.integers(2, 60))
@@ -204,7 +204,7 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         model = Clustering(values, 10.0, k)
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)
-        monkeypatch.setattr(clustering, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(Clustering, "exact_up_to", 0)
         proof = model.certificate(*fast.answer(model))
         assert proof.bound == exactly.objective  # of an answer in floats, which may be worse
         assert proof.optimal or far > 2**60

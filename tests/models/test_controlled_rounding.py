@@ -1,7 +1,6 @@
-"""ControlledRounding: all tiny instances by enumeration; backends; difficult and large instances."""
+"""ControlledRounding: backends; difficult and large instances."""
 
 from fractions import Fraction
-from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 import pytest
@@ -11,40 +10,6 @@ from hypothesis import strategies as st
 from models import ControlledRounding
 from models.check import checker, reader
 from solvers import fast, solve
-from tests.marks import quick, shares
-
-
-def roundings(values, total):
-    sides = [sorted({v // 1, -(-v // 1)}) for v in values]
-    return [x for x in product(*sides) if sum(x) == total]
-
-
-def cost(x, values):
-    return sum(abs(Fraction(a) - Fraction(v)) for a, v in zip(x, values, strict=True))
-
-
-def largest_parts_up(values, total):
-    down = [int(v // 1) for v in values]
-    order = sorted(range(len(values)), key=lambda i: (down[i] - values[i], i))
-    for i in order[: total - sum(down)]:
-        down[i] += 1
-    return down
-
-
-@shares(7)
-@pytest.mark.parametrize("kind", ["fractions", "floats"])
-@pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
-def test_every_tiny_instance(n, kind, share):
-    grains = [Fraction(v, 4) for v in (-6, -3, 0, 1, 2, 3, 4, 9)]
-    some = list(combinations_with_replacement(grains, n))
-    for values in [v for one in some for v in ({one} if n > 3 else set(permutations(one)))][share]:
-        given_ = np.array(values, dtype=object) if kind == "fractions" else np.array(values, dtype=float)
-        for total in range(sum(v // 1 for v in values), 1 + sum(-(-v // 1) for v in values)):
-            model = ControlledRounding(given_, total)
-            x = fast.answer(model)[0].tolist()
-            assert x == largest_parts_up(values, total)  # so ties go to the first
-            assert cost(x, values) == min(cost(x, values) for x in roundings(values, total))
-            assert model.certificate(x).optimal
 
 
 @given(st.lists(st.floats(-1e15, 1e15) | st.floats(-1, 1), max_size=20), st.floats(0, 1))

@@ -16,28 +16,6 @@ def divisions(model):
     return [x for x in itertools.product(*spans) if sum(x) == model.total]
 
 
-def convex_tables(longest, steps):
-    for length in range(1, longest + 1):
-        for slopes in itertools.combinations_with_replacement(steps, length - 1):
-            yield np.concatenate([[2], 2 + np.cumsum(slopes)]).astype(int)
-
-
-@pytest.mark.slow
-def test_every_division_of_all_tiny_convex_tables():
-    tables = list(convex_tables(4, (-2, 0, 1)))
-    for pair in itertools.product(tables, repeat=2):
-        for start in ((0, 0), (-1, 2)):
-            low = sum(start)
-            for total in range(low, low + sum(len(t) - 1 for t in pair) + 1):
-                model = CostTable(pair, total, start)
-                costs = {x: model.objective(x) for x in divisions(model)}
-                best = min(costs.values())
-                answer = solve(model)
-                assert answer.objective == best
-                # Ties: the earlier child's unit is taken, so x is the lexicographically largest optimum.
-                assert tuple(answer.x) == max(x for x, cost in costs.items() if cost == best)
-
-
 def test_tables_that_are_not_convex_keep_a_true_bound():
     rng = np.random.default_rng(1)
     gaps = 0

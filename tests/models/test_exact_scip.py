@@ -13,7 +13,7 @@ from models.witnesses.read import terms
 from models.witnesses.read_vipr import check_vipr
 from solvers import fast
 from solvers.backends.table import OTHERS
-from solvers.effort import Effort
+from solvers.solution import Effort
 
 EXACT_SCIP = next(one for one in OTHERS if one.name == "exact-scip")
 MOST = 2_000

@@ -1,46 +1,13 @@
-"""FixedSum: all tiny vectors and totals by enumeration; backends; difficult and large instances."""
+"""FixedSum: problems side by side; backends; difficult and large instances."""
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from models import FixedSum, SimplexQP
-from solvers import fast, prove, solve
-from tests.brute import compositions
+from solvers import prove, solve
 from tests.marks import quick
-
-
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("n", quick([1, 2, 3, 4], first=3))
-def test_every_tiny_vector_as_segments_of_one_model(n, p):
-    values = range(-2, 4) if n < 3 else (-2, 1, 3)
-    vectors = np.array(list(product(values, repeat=n)), dtype=np.int64)
-    count = len(vectors)
-    # An empty segment after each vector: these must not change anything.
-    offsets = np.repeat(n * np.arange(count + 1), 2)[1:]
-    for total in range(6):
-        model = FixedSum(vectors.ravel(), np.tile([total, 0], count), p, offsets)
-        answers = np.array(list(compositions(total, n)))
-        cost = (np.abs(vectors[:, None, :] - answers[None]) ** p).sum(axis=2)  # (vectors, answers)
-        least = cost.min(axis=1)
-        solution = solve(model)
-        assert solution.status == "optimal"
-        x = solution.x.reshape(count, n)
-        assert np.array_equal((np.abs(x - vectors) ** p).sum(axis=1), least)
-        for k, answer in enumerate(answers):
-            proof = prove(model, np.tile(answer, count))
-            assert proof.gap == (cost[:, k] - least).sum()  # the exact distance from the optimum
-            assert proof.bound == least.sum()
-            assert type(proof.gap) is type(proof.objective) is int
-
-
-@pytest.mark.parametrize("p", [1, 2])
-def test_of_the_optimal_answers_the_fast_paths_is_the_nearest_in_squares(p):
-    for y in [y for n in (1, 2, 3) for y in product(range(-2, 4), repeat=n)]:
-        for total in range(5):
-            x = fast.answer(FixedSum(y, total, p))[0]
-            assert x.tolist() == fast.answer(SimplexQP(y, total))[0].tolist()
 
 
 def test_nothing_at_all():

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from models import Clustering, Segmentation, segmentation
+from models import Clustering, Segmentation
 from models.witnesses import ordered_runs
 from solvers import fast, solve
 from solvers.fast import segment_paths
@@ -18,13 +18,13 @@ from tests.models.test_clustering import marks, run_cost
 @pytest.fixture(params=quick(["floats", "fractions"]))
 def arithmetic(request, monkeypatch):
     if request.param == "floats":
-        monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(Segmentation, "exact_up_to", 0)
     return request.param
 
 
 @pytest.fixture
 def in_floats(monkeypatch):
-    monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(Segmentation, "exact_up_to", 0)
 
 
 def kinds(rng, n):
@@ -208,7 +208,7 @@ def test_huge_counts_lose_no_digits_or_are_not_proved(monkeypatch, far):
         model = Segmentation(values, k, 10)
         exactly = solve(model)
         assert (exactly.status, exactly.gap) == ("optimal", 0)
-        monkeypatch.setattr(segmentation, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(Segmentation, "exact_up_to", 0)
         proof = model.certificate(*fast.answer(model))
         assert proof.bound == exactly.objective  # of an answer in floats, which may be worse
         assert proof.optimal or far > 2**60

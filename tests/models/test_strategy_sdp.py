@@ -10,8 +10,8 @@ from models import StrategySDP, strategy_sdp
 from solvers import fast, solve, worker
 from solvers.backends.conic import ConicPlan, is_conic
 from solvers.backends.table import find
-from solvers.effort import Effort
 from solvers.fast import strategy as fast_strategy
+from solvers.solution import Effort
 
 
 def ranges(n: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from models import Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Rows, Term, rows_of
 from solvers import backends, solve
 from solvers.backends.table import Backend, find
-from solvers.effort import Effort
+from solvers.solution import Effort
 from solvers.testing import MODELS, allowed
 from tests.marks import quick
 

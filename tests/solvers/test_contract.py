@@ -9,7 +9,7 @@ from models import Isotonic, Program
 from models.programs.terms import Block, Term
 from solvers import probe as probing
 from solvers import solve, worker
-from solvers.backends import licences
+from solvers.backends import licences, qpsolvers_any, record
 from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
 from solvers.formulation import formulate
@@ -37,7 +37,7 @@ FAULTS = {
     "cvxpy:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
     "qpsolvers:proxqp": "ProxQP 0.8.0 calls a feasible linear program infeasible",
 }
-"""Broken promises of solvers that are known: docs/solver-findings.md, solvers/settings.py."""
+"""Broken promises of solvers that are known: docs/solver-findings.md, solvers/backends/known.py."""
 
 
 @pytest.mark.parametrize("name", quick(NAMES, first=len(QUICK)))
@@ -129,7 +129,7 @@ def test_exceptions_that_a_library_drops_are_noted_once():
 
 
 def test_a_missing_qpsolvers_is_explained(monkeypatch):
-    monkeypatch.setattr(capability, "_version", lambda _: "")
+    monkeypatch.setattr(record, "_version", lambda _: "")
     with pytest.raises(
         ValueError, match=r"qpsolvers:piqp is not installed. To get it: pip install qpsolvers piqp"
     ):
@@ -137,7 +137,7 @@ def test_a_missing_qpsolvers_is_explained(monkeypatch):
 
 
 def test_strictly_convex_solvers_take_no_linear_terms_alone():
-    row = capability._through_qpsolvers("quadprog")
+    row = qpsolvers_any.backend("quadprog")
     assert (row.takes["LP"], row.takes["QP"], row.takes["integer QP"]) == ("-", "yes", "relaxed")
     squares = Term("quadratic", np.arange(1)), Term("linear", np.arange(1, 2))
     flat = Program("flat", [Block("v", (2,), 0, 9)], [], squares)
@@ -154,7 +154,7 @@ def test_probe_distinguishes_missing_unlicensed_and_broken(monkeypatch):
     found = {}
     for how in ("works", "no licence", "objective"):
         found[how] = probe(broken.row(how))
-    monkeypatch.setattr(capability, "_version", lambda _: "")
+    monkeypatch.setattr(record, "_version", lambda _: "")
     found["none"] = probe(broken.row("works"))
     assert [one.state for one in found.values()] == ["works", "no licence", "fails", "not installed"]
     assert found["none"].message == "pip install highspy"

@@ -9,19 +9,19 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from models import Isotonic, Program
 from models.programs.terms import Block, Term, rows_of
-from solvers.backends import cupdlpx_only
+from solvers.backends import cupdlpx_only, record
 from solvers.backends import table as capability
 from solvers.backends.table import find, reachable
-from solvers.effort import Effort
 from solvers.formulation import formulate
 from solvers.probe import probe
+from solvers.solution import Effort
 
 NAMES = ["cupdlpx", "cvxpy:cuopt"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_gpu_they_are_skipped_with_a_reason(monkeypatch, name):
-    monkeypatch.setattr(capability, "has_gpu", lambda: False)
+    monkeypatch.setattr(record, "has_gpu", lambda: False)
     row = next(one for one in reachable() if one.name == name)
     found = probe(row)
     assert (found.state, "needs an NVIDIA GPU" in found.message) == ("no GPU", True)
@@ -31,9 +31,12 @@ def test_without_a_gpu_they_are_skipped_with_a_reason(monkeypatch, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_with_a_gpu_they_are_missing_if_not_installed(monkeypatch, name):
-    monkeypatch.setattr(capability, "has_gpu", lambda: True)
-    monkeypatch.setattr(capability, "_version", lambda _: "")
+    monkeypatch.setattr(record, "has_gpu", lambda: True)
+    monkeypatch.setattr(record, "_version", lambda _: "")
     assert probe(next(one for one in reachable() if one.name == name)).state == "not installed"
+
+
+given = []
 
 
 class Model:
@@ -43,7 +46,7 @@ class Model:
         self.of = cost, LinearConstraint(matrix, lower, upper), Bounds(least, most)
 
     def setParams(self, **options):
-        self.options = options
+        given.append(options)
 
     def optimize(self):
         cost, rows, bounds = self.of
@@ -75,7 +78,8 @@ def test_what_cupdlpx_is_given():
     opened.add_rows(rows_of("sum", (1, 2), ([0, 0], [0, 1], [1, 1]), -np.inf, 3))
     found = opened.run(2.0)
     assert (found.status, found.message) == ("infeasible", "cuPDLPx ended with PRIMAL_INFEASIBLE")
-    assert opened._options == {"OutputFlag": False, "OptimalityTol": 1e-9, "FeasibilityTol": 1e-9}
+    close = {"OutputFlag": False, "OptimalityTol": 1e-9, "FeasibilityTol": 1e-9}
+    assert given[-2:] == [close, {**close, "TimeLimit": 2.0}]
     unbounded = cupdlpx_only.Session(
         Program("p", [Block("v", (1,))], [], [Term("linear", np.arange(1), [-1.0])]), Effort()
     )

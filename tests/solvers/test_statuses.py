@@ -10,6 +10,7 @@ import pytest
 from models import BudgetSplit, Chebyshev, CostTable, HierarchyQIP, Isotonic, Program, Tree
 from models.programs.terms import Block, Term, rows_of
 from solvers import Solution, backends, fast, solve, worker
+from solvers.backends import record
 from solvers.backends import table as capability
 from solvers.formulation import Formulation, formulate
 from solvers.solution import Answer
@@ -118,11 +119,12 @@ def test_gaps_are_none_where_there_is_nothing_to_compare():
 CVXPY_ENDS = """
 import time
 from types import SimpleNamespace
+import cvxpy
 import numpy as np
 from models.programs.program import Program
 from models.programs.terms import Block, Term
 from solvers.backends import cvxpy_any
-from solvers.effort import Effort
+from solvers.solution import Effort
 
 def ended(solver, how, seconds, value=1.0, whole=False):
     program = Program("p", [Block("v", (1,), 0, 5, whole)], [], [Term("linear", np.arange(1))])
@@ -134,7 +136,7 @@ def ended(solver, how, seconds, value=1.0, whole=False):
             raise how
     stats = SimpleNamespace(extra_stats=None)
     stand_in = SimpleNamespace(solve=run, status=how, value=1.0, solver_stats=stats)
-    cvxpy_any.cp.Problem = lambda cost, held: stand_in
+    cvxpy.Problem = lambda cost, held: stand_in
     print(session.run(seconds).status)
 
 ended("CLARABEL", "optimal", None)
@@ -144,9 +146,9 @@ ended("CLARABEL", "user_limit", 60.0)
 ended("CLARABEL", "user_limit", 0.05)
 ended("CLARABEL", "optimal_inaccurate", 60.0)
 ended("CLARABEL", "optimal_inaccurate", 0.05)  # stopped by its clock before it was accurate
-ended("CLARABEL", cvxpy_any.cp.SolverError("CLARABEL cannot solve it"), None)
-ended("CLARABEL", cvxpy_any.cp.SolverError("no pivot"), None)
-ended("CBC", cvxpy_any.cp.SolverError("no pivot"), None)
+ended("CLARABEL", cvxpy.SolverError("CLARABEL cannot solve it"), None)
+ended("CLARABEL", cvxpy.SolverError("no pivot"), None)
+ended("CBC", cvxpy.SolverError("no pivot"), None)
 ended("CBC", "user_limit", 0.05, 1.0, True)
 ended("CBC", "user_limit", 0.05, 9.0, True)  # beyond its bound: there was no answer yet
 """
@@ -287,15 +289,15 @@ def test_missing_libraries_are_named_by_their_extra(monkeypatch, name, extra):
     def version(package):
         raise metadata.PackageNotFoundError(package)
 
-    monkeypatch.setattr(capability.metadata, "version", version)
-    capability._version.cache_clear()
+    monkeypatch.setattr(record.metadata, "version", version)
+    record._version.cache_clear()
     try:
         with pytest.raises(
             ValueError, match=rf"{name} is not installed. To get it: pip install hierdp\[{extra}\]"
         ):
             solve(Isotonic([1]), name)
     finally:
-        capability._version.cache_clear()
+        record._version.cache_clear()
 
 
 @pytest.mark.parametrize("name", quick(["cvxpy:scipy", "cvxpy:SCIPY", "pyomo:appsi_highs"]))
@@ -337,7 +339,7 @@ def test_a_solver_that_pyomo_fails_to_look_for_is_not_here(monkeypatch):
     def fails(_):
         raise ApplicationError("no executable")
 
-    monkeypatch.setattr(pyomo_any.pyo, "SolverFactory", fails)
+    monkeypatch.setattr("pyomo.environ.SolverFactory", fails)
     assert pyomo_any.available("nothing like it") is False
 
 
