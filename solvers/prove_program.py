@@ -19,9 +19,8 @@ from models.programs.reformulate import Piecewise, without_absolutes, without_ta
 from models.programs.terms import Term
 from solvers import worker
 from solvers.backends.table import Backend, find
-from solvers.effort import Effort
 from solvers.formulation import refine
-from solvers.solution import Answer
+from solvers.solution import Answer, Effort
 
 UNITS = (1, 2, 12, 2**20)
 """Denominators of the fractions to which prices are rounded, as optimal ones are often simple."""

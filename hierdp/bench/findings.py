@@ -21,9 +21,8 @@ from models.programs.program import Program
 from models.programs.texts import stated
 from solvers import Solution, solve
 from solvers.backends.table import Backend, find
-from solvers.effort import tolerances
 from solvers.probe import probe
-from solvers.settings import CVXPY, QPSOLVERS, scaled
+from solvers.solution import Effort
 
 _ROWS_FOR_BOUNDS = ("clarabel", "cvxopt", "ecos", "kvxopt", "quadprog")
 """Solvers of qpsolvers that take bounds as rows (`solvers.backends.qpsolvers_any`)."""
@@ -137,9 +136,7 @@ def reduce_case(
 
     small = reduced(case, why, seconds)
     program = small.program()
-    library, _, solver = backend.name.partition(":")
-    settings = QPSOLVERS.get(solver.lower(), {}) if library == "qpsolvers" else CVXPY.get(solver.upper(), {})
-    options = scaled(settings, program) | ({} if tolerance is None else tolerances(solver.upper(), tolerance))
+    options = backend.solver.options(Effort(tolerance=tolerance), program)
     return Reduced(small, answer(small), why(small), options)
 
 

@@ -21,8 +21,7 @@ from models.programs.terms import Rows
 from models.programs.write import write
 from solvers.backends import session
 from solvers.backends.table import Backend
-from solvers.effort import Effort
-from solvers.solution import Answer, NoAnswer
+from solvers.solution import Answer, Effort, NoAnswer
 
 if TYPE_CHECKING:
     from pandas import DataFrame
