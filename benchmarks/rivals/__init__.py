@@ -40,7 +40,7 @@ from benchmarks.tabulation import DELTA, LEVELS, QUERIES, Nation, errors
 from benchmarks.which_wins.page import lines, shown
 from hierdp import plan
 from hierdp.counts.hierarchy import Hierarchy
-from hierdp.mechanisms.tabulation.budget import Unit
+from hierdp.mechanisms.tabulation.budget import person_unit
 from hierdp.mechanisms.tabulation.mechanism import tabulate
 from hierdp.mechanisms.tabulation.plan import plan_of
 from hierdp.privacy.conversion import rho_of
@@ -51,7 +51,7 @@ PEOPLE = "us-precincts-2020.parquet"
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results/rivals.parquet"
 ADULT = ("education-num", "marital-status", "race", "sex")
-JOINS = Unit(bounded=False)
+JOINS = person_unit(bounded=False)
 SHARES = ("level_shares", "query_shares")
 
 CENSUS_EPSILON = 17.14
