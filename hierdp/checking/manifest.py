@@ -99,7 +99,8 @@ def recomputed(
             stated[name] = _entries(stated[name], entries)
     stated["solved"] = [_line(line) for line in manifest["solved"]]
     if "labels" in stated:
-        stated["labels"] = {code: str(name) for code, name in stated["labels"].items()}
+        labels = stated["labels"] if isinstance(stated["labels"], Mapping) else {}
+        stated["labels"] = {code: str(name) for code, name in labels.items()}
     proved = all(line["proved_optimal"] for line in stated["solved"])
     return stated | derived(table, _ledger(manifest, checking), manifest["settings"], holds, proved)
 

@@ -158,7 +158,7 @@ def test_no_input_is_overwritten(option):
 def test_a_command_declares_what_it_reads(mechanism):
     options = release.commands[mechanism].params
     inputs = {one.name for one in options if isinstance(one.type, Input)}
-    named = {one.name for one in options if one.metavar in ("TABLE", "FILE", "KEY", "URL")}
+    named = {one.name for one in options if one.metavar in ("TABLE", "FILE", "FILE.toml", "KEY", "URL")}
     assert inputs == {"table", *named}
 
 

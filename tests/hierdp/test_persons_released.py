@@ -160,11 +160,21 @@ def test_the_command_line_takes_persons(tmp_path, capsys):
 
 
 LIES = [
-    ("range-query", {"spends_are_for": "one person"}, "budget: queries", "not for one person"),
-    ("range-query", {"rows": 2}, "budget: sum", "the manifest's spent does not follow"),
+    (
+        "range-query",
+        {"spends_are_for": "one person"},
+        "manifest",
+        "'spends_are_for' is 'one person', but 'one row' follows",
+    ),
+    ("range-query", {"rows": 2}, "manifest", "'spent' is"),
     ("range-query", {"rows": 4}, "budget: sum", "more than the budget"),
-    ("top-down", {"spends_are_for": "one row", "rows": 1}, "budget: queries", "not for one row"),
-    ("top-down", {"rows": 9}, "budget: queries", "not those of a person with up to 9 rows"),
+    (
+        "top-down",
+        {"spends_are_for": "one row", "rows": 1},
+        "manifest",
+        "'rows' is 1, but 3 follows",
+    ),
+    ("top-down", {"rows": 9}, "manifest", "'rows' is 9, but 3 follows"),
 ]
 
 

@@ -247,7 +247,7 @@ def test_every_warning_is_in_the_manifest_and_the_report(warned):
     ],
 )
 def test_changed_warnings_fail(warned, change):
-    assert verdicts_after(warned, change)["warnings"] == FAILS
+    assert verdicts_after(warned, change)["manifest"] == FAILS
 
 
 def deny(manifest):
@@ -258,9 +258,9 @@ def deny(manifest):
     ("failing", "change"),
     [
         ("manifest", lambda manifest: manifest.pop("cautions")),
-        ("warnings", lambda manifest: manifest.update(cautions=[])),
-        ("warnings", lambda manifest: manifest["settings"].pop("regions_from_data")),
-        ("warnings", deny),
+        ("manifest", lambda manifest: manifest.update(cautions=[])),
+        ("manifest", lambda manifest: manifest["settings"].pop("regions_from_data")),
+        ("manifest", deny),
         ("table from steps", lambda manifest: deny(manifest) or manifest["cautions"].pop(0)),
     ],
 )

@@ -63,11 +63,18 @@ def test_a_report_has_the_names_and_passes_its_check(folder):
     assert {line.check: line.verdict for line in lines}["report"] == "holds"
 
 
-@pytest.mark.parametrize("labels", [["11"], {"11": 5}, "Aix"])
-def test_labels_that_are_no_names_fail_the_check(folder, labels):
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (["11"], "'labels' is not a list of entries by name"),
+        ({"11": 5}, "'labels', '11' is 5, but '5' follows from the rest of the release"),
+        ("Aix", "'labels' is not a list of entries by name"),
+    ],
+)
+def test_labels_that_are_no_names_fail_the_check(folder, labels, why):
     change_manifest(folder, lambda manifest: manifest.update(labels=labels))
     said = [line.why for line in check(folder) if line.check == "manifest" and line.verdict == FAILS]
-    assert said == ["'labels' is not a list of names by code"]
+    assert said == [why]
 
 
 def test_questions_take_names_and_suggest_them(made, folder):
