@@ -16,6 +16,7 @@ from hierdp import SimulatedNoise
 from hierdp.checking.export import EXPORTED, export
 from hierdp.cli import main
 from hierdp.errors import InputError
+from hierdp.mechanisms.group_size import post_processing
 from hierdp.record import files, proofs
 from models.witnesses.read_vipr import check_vipr
 
@@ -71,7 +72,8 @@ def test_a_broken_file_of_proofs_leaves_no_export(tmp_path):
     assert not (tmp_path / "text" / EXPORTED).exists()
 
 
-def test_the_steps_before_a_wrong_one_are_exported(tmp_path):
+def test_the_steps_before_a_wrong_one_are_exported(tmp_path, monkeypatch):
+    monkeypatch.setattr(post_processing, "CELLS_A_TASK", 1)  # a step for each region
     folder = released("group-size", tmp_path / "out", SimulatedNoise(3), max_size=3, **SIZES)
     steps = solved_in(folder)
     save([*steps[:2], replace(steps[2], name="that"), *steps[3:]], folder)

@@ -115,18 +115,18 @@ def test_a_large_release_saves_its_steps_at_once_with_the_same_files(tmp_path, m
 def test_releases_with_a_family_in_each_step_are_checked(method, tmp_path, monkeypatch):
     """As by a chosen solver. The answers of a level are in several steps."""
     options = {"plan": PLAN, "attributes": ATTRIBUTES, "method": method, "queries": ["total", "detailed"]}
-    now = made(**options)
-    assert now.settings[mechanism.TOGETHER] == mechanism.CELLS
-    monkeypatch.setattr(mechanism.Tabulation, "together", 0)
-    before = made(**options)
-    assert mechanism.TOGETHER not in before.settings
-    assert "county in A: rounding" in [step.name for step in before.steps]
-    assert [step.problems for step in now.steps if step.name.startswith("county by state, 1 to 2")] == [
+    together = made(**options)
+    assert [step.problems for step in together.steps if step.name.startswith("county by state, 1 to 2")] == [
         ("county in A", "county in B")
-    ] * len([step for step in now.steps if "county" in step.name])
-    for found in (before, now):
-        lines = check(found.write(tmp_path / str(found is now)))
-        assert {line.check: line.why for line in lines if line.verdict == FAILS} == {}
+    ] * len([step for step in together.steps if "county" in step.name])
+    lines = check(together.write(tmp_path / "together"))
+    assert {line.check: line.why for line in lines if line.verdict == FAILS} == {}
+    monkeypatch.setattr(mechanism, "CELLS", 0)
+    alone = made(**options)
+    assert "county in A: rounding" in [step.name for step in alone.steps]
+    assert alone.settings == together.settings
+    lines = check(alone.write(tmp_path / "alone"))
+    assert {line.check: line.why for line in lines if line.verdict == FAILS} == {}
 
 
 def test_least_squares_are_unbiased_with_standard_errors(tmp_path):
@@ -225,18 +225,6 @@ TAMPERED = {
     ),
     "another rounding": (in_plan(rounding=["detailed"]), "table from steps"),
     "weights": (in_plan(weights={"age": "2"}), "table from steps"),
-    "other families in a step": (
-        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: 10}),
-        "table from steps",
-    ),
-    "a family in each step": (
-        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: 0}),
-        "table from steps",
-    ),
-    "families in a step by name": (
-        lambda one: replace(one, settings={**one.settings, mechanism.TOGETHER: "all"}),
-        "table from steps",
-    ),
     "a setting": (lambda one: replace(one, settings={**one.settings, "more": 1}), "table from steps"),
 }
 
