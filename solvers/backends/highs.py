@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from models.arithmetic.arrays import Array
 from models.programs.program import Program
@@ -187,6 +186,8 @@ class Session(session.Session):
 
 def _alone(program: Program) -> Array:
     """The variables with costs of many independent problems, one in each; none for other programs."""
+    from scipy.sparse.csgraph import connected_components  # it loads SciPy's linear algebra
+
     bend, cost, _ = program.expanded()
     priced = np.flatnonzero(cost).astype(np.int32)
     if priced.size < MANY or bend.any() or (cost < 0).any() or not program.integer[priced].all():

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from models.arithmetic.arrays import Flags, Ints
 from models.programs.program import Program
@@ -108,6 +107,8 @@ def _arcs(matrix: Any) -> tuple[Ints, Ints]:
 
 def _flipped(columns: Any, held: Ints) -> Flags:
     """Which rows have to change sign so that every variable in two rows leaves one and enters the other."""
+    from scipy.sparse.csgraph import connected_components  # it loads SciPy's linear algebra
+
     rows = columns.shape[0]
     first = columns.indptr[:-1][held == 2]
     one, other = columns.indices[first], columns.indices[first + 1]
