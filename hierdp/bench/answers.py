@@ -291,7 +291,7 @@ def _highs(lines: list[str]) -> ReadAnswer:
     claim = _found([" ".join(lines[:2])], r"Model status\s*:?\s*(.*)")
     head = _found(lines, r"# Columns (.*)")
     rows = _between(lines, r"# Columns\b", r"#")
-    sparse = head.endswith("sparse")
+    sparse = head.startswith("-") or head.endswith("sparse")  # HiGHS 1.13 writes no such word
     if sparse:
         rows = ((at, line.strip().rpartition(" ")[0]) for at, line in rows)
     values = _collected(_name_and_value(at, line) for at, line in rows)

@@ -266,6 +266,22 @@ def test_all_styles_of_highs_are_those_that_it_writes(tmp_path, style):
     assert [float(one) for one in columns] == pytest.approx(value, rel=1e-5)  # some styles have six digits
 
 
+@pytest.mark.parametrize("head", ["# Columns -1", "# Columns -1 sparse"])
+def test_the_sparse_style_of_old_and_new_highs(tmp_path, head):
+    lines = (
+        "Model status",
+        "Optimal",
+        "",
+        "# Primal solution values",
+        "Feasible",
+        "Objective 2",
+        head,
+        "y 2.5 1",
+    )
+    (tmp_path / "a.sol").write_text("\n".join(lines) + "\n")
+    assert read_answer(tmp_path / "a.sol").columns(["x", "y"]) == [0, Fraction(5, 2)]
+
+
 def test_a_large_value_is_proved_by_value(tmp_path):
     """2**53 + 1 is no double; it keeps a row that its neighbours break."""
     (tmp_path / "a.lp").write_text(f"min x\nst\n c: x >= {2**53 + 1}\ngeneral\n x\nend\n")
