@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from test_check import change_manifest
 
-from hierdp import InputError, SimulatedNoise, release, repair
+from hierdp import InputError, Measurements, SimulatedNoise, release, repair
 from hierdp.checking import FAILS, check
 from hierdp.checking.budget import check_budget
 from hierdp.cli import main
@@ -345,6 +345,21 @@ def test_the_command_takes_standard_errors_or_scales_as_columns_or_numbers(optio
     made = pd.read_csv(tmp_path / "out" / "released.csv").set_index("region")
     order = ["all", "A", "A1", "A2", "B", "B1", "B2"]
     np.testing.assert_allclose(made.loc[order, "given_standard_error"], errors)
+
+
+def test_each_table_takes_one_scale_for_all_counts():
+    rows = pd.DataFrame({"day": list("mmtt"), "state": list("ABAB"), "n": [6, 2, 5, -3]})
+    columns = {"by": "day", "levels": ["state"], "count": "n"}
+    column = repair(rows.assign(se=2.0), **columns, standard_error="se").table
+    for known in ({"standard_error": 2.0}, {"scale": 2, "law": "Gaussian"}):
+        pd.testing.assert_frame_equal(repair(rows, **columns, **known).table, column)
+
+
+@pytest.mark.parametrize("option", [{"standard_error": 5.0}, {"scale": 5.0, "law": "Laplace"}])
+def test_measurements_have_their_own_errors(option):
+    counts = Measurements.from_frame(table(EVERY), LEVELS, "n", standard_error="se")
+    with pytest.raises(InputError, match=f"{next(iter(option))} does not apply: measurements have their own"):
+        repair(counts, levels=LEVELS, **option)
 
 
 def test_a_law_alone_says_nothing(tmp_path):

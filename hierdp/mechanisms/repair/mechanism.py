@@ -124,8 +124,6 @@ class Repair(Mechanism[InputCounts]):
 
     def check_options(self) -> None:
         """See `Mechanism`."""
-        if not isinstance(self.window, int | None) or isinstance(self.window, bool):
-            raise InputError(f"`window` is {self.window!r}: it must be a whole number, 0 or more")
         for name, what in (("fixed", "fixed levels"), ("window", "window")):
             able = [method for method in METHODS if name in METHODS[method].takes]
             if (
@@ -150,22 +148,24 @@ class Repair(Mechanism[InputCounts]):
 
         Raises `InputError` if they are those of a release.
         """
-        count, column, error = self.count, None, self.standard_error
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("standard_error", "scale", "law")}
+        spread = {name: value for name, value in options.items() if value is not None}
+        count, column, by = self.count, None, as_names(self.by or ())
         if isinstance(source, Measurements):
             if not source.from_elsewhere:
                 raise InputError(
                     "these are measurements of a release: use hierdp.open(folder).repair(method)"
                 )
-        elif self.scale is not None or isinstance(error, float | int):
-            known_of: dict[str, Any] = {"standard_error": error, "scale": self.scale, "law": self.law}
-            spread = {name: value for name, value in known_of.items() if value is not None}
-            source = Measurements.from_frame(source, self.levels, self.count, **spread)
+            if spread:
+                raise InputError(f"`{next(iter(spread))}` does not apply: measurements have their own errors")
+        elif self.scale is not None or isinstance(self.standard_error, float | int):
+            source = Measurements.from_frame(source, [*by, *as_names(self.levels)], self.count, **spread)
         else:
-            column = error
+            column = self.standard_error
         if isinstance(source, Measurements):
             known = any(part.errors is not None and np.isfinite(part.errors).any() for part in source)
             count, column = "count", "standard_error" if known else None
-        columns = self.root, self.root_level, as_names(self.fixed), self.by or ()
+        columns = self.root, self.root_level, as_names(self.fixed), by
         given = read_given(source, self.levels, count, column, *columns)
         regions = given.hierarchy.tree.size
         progress.announce(f"The repair of {regions:,} regions", regions * _OF_A_REGION)
