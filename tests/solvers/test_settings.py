@@ -1,4 +1,4 @@
-"""The records of the catalogue: what each solver is told, and that listing them loads none of them."""
+"""What each solver is told, by its record; a list of the records loads no solver."""
 
 import subprocess
 import sys
